@@ -24,7 +24,7 @@ function rerunning(...files: FileCount[]) {
 const WELL = fileOf("test/etcd/well.test.ts", 7, 0);
 const STORE = "test/objectstore/store.test.ts";
 
-test("alone: a file that fails in parallel and passes alone counts as passed, and is listed as unsteady", async () => {
+test("rerun alone: a file that fails in parallel and passes alone counts as passed and is listed as unsteady", async () => {
   const { alone, asked } = rerunning(fileOf(STORE, 5, 0, 1), fileOf("src/a.test.ts", 3, 0));
   const first = countOf(WELL, fileOf(STORE, 4, 1, 1), fileOf("src/a.test.ts", 1, 2));
   expect(await againAlone("/repo", first, alone)).toEqual({
@@ -37,7 +37,7 @@ test("alone: a file that fails in parallel and passes alone counts as passed, an
   ]);
 });
 
-test("alone: up to three failed files run again", async () => {
+test("rerun alone: up to three failed files run again", async () => {
   const files = [1, 2, 3].map((n) => `src/${n}.test.ts`);
   const { alone } = rerunning(...files.map((name) => fileOf(name, 2, 0)));
   expect((await againAlone("/repo", countOf(...files.map((name) => fileOf(name, 1, 1))), alone)).failed).toBe(0);
@@ -48,13 +48,13 @@ test.each([
   ["is skipped", [fileOf(STORE, 0, 0, 5)]],
   ["is skipped in part", [fileOf(STORE, 4, 0, 1)]],
   ["passes and skips another test", [fileOf(STORE, 5, 0, 1)]],
-  ["does not happen", []],
-])("alone: a file stays failed when its second run %s", async (_why, second) => {
+  ["does not take place", []],
+])("rerun alone: a file stays failed when its second run %s", async (_why, second) => {
   const first = countOf(WELL, fileOf(STORE, 4, 1));
   expect(await againAlone("/repo", first, rerunning(...second).alone)).toEqual(first);
 });
 
-test("alone: a file that failed in a hook counts as passed when its second run skips no test", async () => {
+test("rerun alone: a file that failed in a hook counts as passed when its second run skips no test", async () => {
   const first = { ...fileOf(STORE, 0, 1, 3), isAround: true };
   expect(await againAlone("/repo", countOf(first), rerunning(fileOf(STORE, 3, 0)).alone)).toMatchObject({
     failed: 0,
@@ -65,14 +65,14 @@ test("alone: a file that failed in a hook counts as passed when its second run s
   });
 });
 
-test("alone: an uncaught error in the second run keeps all files failed", async () => {
+test("rerun alone: all files stay failed after an uncaught error in the second run", async () => {
   const { alone } = rerunning(fileOf(STORE, 5, 0));
   const wrong: Alone = async (level, files) => sum(await alone(level, files), oneFailed("an uncaught error"));
   const first = countOf(WELL, fileOf(STORE, 4, 1));
   expect(await againAlone("/repo", first, wrong)).toEqual(first);
 });
 
-test("alone: a failed property is not run again", async () => {
+test("rerun alone: a file with a failed property test is not run again", async () => {
   const failures = [`/repo/${STORE}: it holds – Error: Property failed after 7 tests`];
   const first = countOf({ ...fileOf(STORE, 4, 1), failures });
   expect(await againAlone("/repo", first, rerunning(fileOf(STORE, 5, 0)).alone)).toEqual(first);
@@ -84,13 +84,13 @@ test.each([
   ["test/apiserver/", "apiserver"],
   ["test/etcd/", "etcd"],
   ["test/objectstore/", "stores"],
-])("alone: files in %s run again in level %s", async (folder, level) => {
+])("rerun alone: files in %s run again in level %s", async (folder, level) => {
   const { alone, asked } = rerunning();
   await againAlone("/repo", countOf(fileOf(`${folder}a.test.ts`, 1, 1)), alone);
   expect(asked).toEqual([[level, [`${folder}a.test.ts`]]]);
 });
 
-test("alone: a file that passes does not make other files pass", async () => {
+test("rerun alone: a file that fails again stays failed when another file passes", async () => {
   const other = fileOf("test/objectstore/other.test.ts", 1, 1);
   const { alone } = rerunning(fileOf(STORE, 5, 0), other);
   const { failed, failures } = await againAlone("/repo", countOf(fileOf(STORE, 4, 1), other), alone);
@@ -98,22 +98,19 @@ test("alone: a file that passes does not make other files pass", async () => {
 });
 
 test.each([
+  ["in one of four failed files", [1, 2, 3, 4].map((n) => fileOf(`src/${n}.test.ts`, 1, 1))],
   [
-    "in four files, which the load of other tests does not explain",
-    [1, 2, 3, 4].map((n) => fileOf(`src/${n}.test.ts`, 1, 1)),
-  ],
-  [
-    "in a level that only computes",
+    "in a level without servers",
     ["unit", "simulation", "mutation"].map((name) => fileOf(`test/${name}/a.test.ts`, 1, 1)),
   ],
-  ["in the e2e level, as its tests share one operator", [fileOf("test/e2e/a.test.ts", 1, 1)]],
-])("alone: a failure %s is not run again", async (_which, files) => {
+  ["in level e2e", [fileOf("test/e2e/a.test.ts", 1, 1)]],
+])("rerun alone: a failure %s is not run again", async (_which, files) => {
   const { alone, asked } = rerunning(...files.map(({ name }) => fileOf(name.slice("/repo/".length), 2, 0)));
   expect(await againAlone("/repo", countOf(...files), alone)).toEqual(countOf(...files));
   expect(asked).toEqual([]);
 });
 
-test("alone: a failure outside of all files stays a failure", async () => {
+test("rerun alone: a failure outside of all files stays a failure", async () => {
   const { alone } = rerunning(fileOf(STORE, 5, 0));
   const around = oneFailed("level e2e: setup or teardown failed, see above");
   const count = await againAlone("/repo", sum(countOf(fileOf(STORE, 4, 1)), around), alone);

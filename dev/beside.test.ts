@@ -21,18 +21,18 @@ async function pidsIn(file: string): Promise<readonly number[]> {
   return readFileSync(file, "utf8").trim().split(" ").map(Number);
 }
 
-test("beside: the output is kept in its order, with the exit code", async () => {
+test("background run: stdout and stderr are returned in order, with the exit code", async () => {
   const words = "echo first; echo second >&2; echo third; exit 3";
   expect(await new Beside().run(["sh", "-c", words])).toEqual({ code: 3, text: "first\nsecond\nthird\n" });
 });
 
-test("beside: the output names a program that does not exist", async () => {
+test("background run: the output names a program that does not exist", async () => {
   const result = await new Beside().run(["/not/there"]);
   expect(result.code).not.toBe(0);
   expect(result.text).toContain("/not/there");
 });
 
-test("beside: with ordinary priority, a program and its children run at that priority", async () => {
+test("background run: a program started with ordinary priority runs at that priority with its children", async () => {
   const [beside, file] = [new Beside(getPriority()), pidFile()];
   const result = beside.run(["sh", "-c", COUPLE, file]);
   expect((await pidsIn(file)).map((pid) => getPriority(pid))).toEqual([getPriority(), getPriority()]);
@@ -40,7 +40,7 @@ test("beside: with ordinary priority, a program and its children run at that pri
   expect((await result).code).toBe(0);
 });
 
-test("beside: by default a program and its children have the lowest priority, until hurry gives them ours", async () => {
+test("background run: a program and its children have the lowest priority until hurry() raises it", async () => {
   const [beside, file] = [new Beside(), pidFile()];
   const result = beside.run(["sh", "-c", COUPLE, file]);
   const pids = await pidsIn(file);
@@ -62,7 +62,7 @@ const COMMAND = `
 `;
 
 test.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
-  "beside: the program and its children end when we end by %s",
+  "background run: the program and its children end when the parent process ends by %s",
   { timeout: 60_000 },
   async (signal) => {
     const file = pidFile();

@@ -8,7 +8,7 @@ function packagesOf(sources: readonly string[]): readonly string[] {
   return [...new Set(names)];
 }
 
-test("the operator's bundle has only the shared files of the agent, no object store library and no schema", async () => {
+test("the operator's bundle contains no object store library, no schema, and only shared files of the agent", async () => {
   const sources = await sourcesOf(root, OPERATOR_BUNDLE);
   const shared = [
     "src/agent/task.ts",
@@ -27,7 +27,7 @@ test("the operator's bundle has only the shared files of the agent, no object st
   expect(packagesOf(sources)).toContain("@connectrpc/connect");
 });
 
-test("the agent's bundle has the libraries of object stores, and nothing of the operator", async () => {
+test("the agent's bundle contains the object store libraries and no code of the operator", async () => {
   const sources = await sourcesOf(root, AGENT_BUNDLE);
   expect(sources.filter((source) => /^src\/(?:api|kube|runtime|cluster|peer|webhooks|backup)\//.test(source))).toEqual(
     [],

@@ -7,7 +7,7 @@ import { keepNewest } from "./cache.ts";
 const folder = mkdtempSync(join(tmpdir(), "cache-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("cache: the newest files with a prefix are kept, and all files with other prefixes", () => {
+test("cache: cleaning one prefix keeps its newest files and all files with other prefixes", () => {
   for (const [name, seconds] of Object.entries({ "a-1": 30, "a-2": 10, "a-3": 20, "b-1": 1 })) {
     writeFileSync(join(folder, name), "");
     utimesSync(join(folder, name), seconds, seconds);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { buildTitle, GoOutput } from "./components.ts";
 
-test("components: the title of a build has module and version, and the number of programs", () => {
+test("components: the title of a build contains module, version and number of programs", () => {
   expect(buildTitle(["kubelet", "kubectl"])).toMatch(/^kubernetes \d+\.\d+\.\d+ \(2 programs\) built$/);
   expect(buildTitle(["etcd-3.6.16"])).toBe("etcd 3.6.16 built");
   expect(buildTitle(["pause"])).toBe("pause 1 built");
 });
 
-test("components: go's progress is counted, and its errors are kept", () => {
+test("components: downloads and packages in go's output are counted, and its errors are kept", () => {
   const notes: string[] = [];
   const output = new GoOutput((text) => notes.push(text));
   const lines = [

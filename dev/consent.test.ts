@@ -18,7 +18,7 @@ function terminal(answer?: string): Terminal & { readonly questions: string[] } 
   };
 }
 
-test.each(["y", "Y", "yes", " YES "])("consent: the answer %j is a yes", async (answer) => {
+test.each(["y", "Y", "yes", " YES "])("consent: the answer %j counts as consent", async (answer) => {
   const asked = terminal(answer);
   await needConsent(PRODUCTION, false, asked);
   expect(asked.questions).toEqual([
@@ -26,9 +26,12 @@ test.each(["y", "Y", "yes", " YES "])("consent: the answer %j is a yes", async (
   ]);
 });
 
-test.each(["", "n", "no", "yess", "production"])("consent: the answer %j is a no", async (answer) => {
-  await expect(needConsent(PRODUCTION, false, terminal(answer))).rejects.toThrow("Nothing was changed.");
-});
+test.each(["", "n", "no", "yess", "production"])(
+  "consent: the answer %j counts as refusal, and nothing is changed",
+  async (answer) => {
+    await expect(needConsent(PRODUCTION, false, terminal(answer))).rejects.toThrow("Nothing was changed.");
+  },
+);
 
 test("consent: without a terminal nothing is changed, unless --yes is given", async () => {
   await expect(needConsent(PRODUCTION, false, terminal())).rejects.toThrow(
@@ -39,7 +42,7 @@ test("consent: without a terminal nothing is changed, unless --yes is given", as
   expect(asked.questions).toEqual([]);
 });
 
-test("consent: kind's cluster on this machine needs no question", async () => {
+test("consent: a kind cluster on this machine needs no consent", async () => {
   await needConsent(KIND, false, terminal());
 });
 
@@ -51,7 +54,7 @@ test.each<[Target, boolean]>([
   [{ context: "kind-a", server: "no URL" }, false],
   [{ context: "tunnel", server: "https://127.0.0.1:6443" }, false],
   [{ context: "mankind-a", server: "https://127.0.0.1:6443" }, false],
-])("consent: whether %j is kind's cluster on this machine: %s", (target, is) => expect(isKinds(target)).toBe(is));
+])("consent: %j counts as a kind cluster on this machine: %s", (target, is) => expect(isKinds(target)).toBe(is));
 
 const reading = (view: object) => targetOf({ json: () => Promise.resolve(view) } as unknown as Kubectl);
 

@@ -33,7 +33,7 @@ test("count: a run that failed without a failed test counts as one failure", () 
   });
 });
 
-test("count: a run that was killed has a failure of its own, after all others", () => {
+test("count: a killed run adds a failure after the failures of its tests", () => {
   const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
   expect(countOf({ testResults: [flaky] }, 137).failures.at(-1)).toBe("vitest ended with exit code 137");
 });
@@ -54,7 +54,7 @@ test.each([
   },
 );
 
-test("count: an uncaught error is a failure of its own", () => {
+test("count: an uncaught error adds a failure", () => {
   const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
   const { failed, failures } = countOf({ testResults: [flaky] }, 1, ["it was rejected"]);
   expect({ failed, failures: failures.slice(1) }).toEqual({
@@ -63,7 +63,7 @@ test("count: an uncaught error is a failure of its own", () => {
   });
 });
 
-test("count: a failure has its error and the test's line of the stack, or else the first line of our code", () => {
+test("count: a failure names its error and the test's line, or else the first line of the repository's code", () => {
   const what = "Error: so it was";
   const theirs = "    at expect (/repo/node_modules/vitest/dist/chunk.ts:1:2)";
   const [kit, own] = ["    at expectNone (/repo/test/kit/loaded.ts:50:28)", "    at /repo/a.test.ts:7:3"];
@@ -77,7 +77,7 @@ test("count: a failure has its error and the test's line of the stack, or else t
   ]);
 });
 
-test("count: a failed property has the seed that reproduces it", () => {
+test("count: the failure of a property test contains the seed that reproduces it", () => {
   const message =
     'Error: Property failed after 33 tests\n{ seed: 7, path: "32:1", endOnFailure: true }\nCounterexample: [0]';
   const assertionResults = [{ fullName: "a", status: "failed", failureMessages: [message] }];
@@ -86,7 +86,7 @@ test("count: a failed property has the seed that reproduces it", () => {
   ]);
 });
 
-test("count: a failure has its file, its test and its error, also outside of tests", () => {
+test("count: a failure names its file, test and error, also outside of tests", () => {
   const assertionResults = [
     { fullName: "a thing passed", status: "passed", failureMessages: [] },
     { fullName: "a thing failed", status: "failed" },

@@ -33,11 +33,11 @@ test("demonstration: with an empty cache all components and one etcd are built",
   expect(titles).toContain(`etcd ${DEFAULT_VERSION} built`);
 });
 
-test("demonstration: every build has a typical time", () => {
+test("demonstration: every build has an expected duration", () => {
   const nothing = { of: () => undefined, note: () => {} };
   expect(new Journey(localPlan(), nothing).summary()).toMatch(/^1\d steps, about 9 minutes$/);
 });
 
-test("demonstration: a cluster that can pull the image needs two steps fewer than kind's", () => {
+test("demonstration: the plan for a cluster that pulls the image has two steps fewer than for kind", () => {
   expect(givenPlan(true).length - givenPlan(false).length).toBe(2);
 });

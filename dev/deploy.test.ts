@@ -56,7 +56,7 @@ const EVERYWHERE = "apply ClusterRoleBinding /etcd-cluster-operator-tls";
 const NO_MORE = "delete clusterrolebinding etcd-cluster-operator-tls --ignore-not-found";
 const bound = (namespace: string) => `apply RoleBinding ${namespace}/etcd-cluster-operator-tls`;
 
-describe("an installation of the operator", () => {
+describe("installing the operator", () => {
   test("binds the role for Secrets only in the named namespaces, and creates missing ones first", async () => {
     const done = await deployed(["default", "shop"], ["shop", "billing", "billing"]);
     expect(done).toEqual(expect.arrayContaining([bound("shop"), bound("billing"), NO_MORE]));
@@ -75,7 +75,7 @@ describe("an installation of the operator", () => {
   const ROLE = "clusterrole.rbac.authorization.k8s.io/etcd-cluster-operator-tls";
   const BINDING = "clusterrolebinding.rbac.authorization.k8s.io/etcd-cluster-operator-tls";
 
-  test("keeps what was granted, in some namespaces or everywhere, when an upgrade names none", async () => {
+  test("keeps existing grants of Secrets when an upgrade names no namespaces", async () => {
     const some = await deployed(["default"], undefined, { roles: [ROLE, "clusterrole.rbac.authorization.k8s.io/x"] });
     expect(some).not.toContain(EVERYWHERE);
     expect(await deployed(["default"], undefined, { roles: [ROLE, BINDING] })).toContain(EVERYWHERE);
@@ -84,7 +84,7 @@ describe("an installation of the operator", () => {
     );
   });
 
-  test("keeps replicas and flags that people have set when it upgrades, and renews its own flags", () => {
+  test("keeps replicas and flags that people have set in an upgrade, and updates its own flags", () => {
     const of = (replicas: number, args: readonly string[]) => ({
       kind: "Deployment",
       spec: { replicas, template: { spec: { containers: [{ name: "operator", image: "new", args }] } } },
@@ -100,7 +100,7 @@ describe("an installation of the operator", () => {
     expect(withGiven(service, now)).toBe(service);
   });
 
-  test("applies a Deployment with these replicas and flags", async () => {
+  test("applies the Deployment with the replicas and flags that people have set", async () => {
     const deployment = { spec: { replicas: 3, template: { spec: { containers: [{ args: ["--shards=3"] }] } } } };
     const words = (done: readonly string[]) => done.filter((each) => each.startsWith("apply Deployment"));
     expect(words(await deployed([], undefined, { deployment }))).toEqual([
@@ -123,7 +123,7 @@ describe("an installation of the operator", () => {
     ["Shop", "Shop"],
     ["shop billing", "shop billing"],
     ["-n", "-n"],
-  ])("refuses the namespaces %j, and names the mistake", (text, wrong) => {
+  ])("refuses the namespaces %j with an error that quotes the invalid name", (text, wrong) => {
     expect(() => namespacesIn(text)).toThrow(
       `--secrets-of has "${wrong}"; it must be names of namespaces with commas between them, such as shop,billing`,
     );

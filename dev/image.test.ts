@@ -36,7 +36,7 @@ async function entriesOf(archive: Buffer): Promise<Map<string, Buffer>> {
   return entries;
 }
 
-test("image: the same content makes the same bytes, whenever its files were written", async () => {
+test("image: the same content gives the same bytes, independent of file times", async () => {
   const [one, two] = [join(folder, "one.tar"), join(folder, "two.tar")];
   const first = await writeImage(one, spec());
   utimesSync(program, 1, 1);
@@ -52,7 +52,7 @@ test("image: a changed permission changes the digest", async () => {
   expect(digests[0]).not.toBe(digests[1]);
 });
 
-test("image: every blob is named by its digest, and the index leads to all of them", async () => {
+test("image: every blob is named by its digest, and all are referenced from the index", async () => {
   const file = join(folder, "whole.tar");
   const digest = await writeImage(file, spec());
   const entries = await entriesOf(readFileSync(file));
@@ -72,7 +72,7 @@ test("image: every blob is named by its digest, and the index leads to all of th
   expect([...layer.keys()]).toEqual(["usr/", "usr/bin/", "tmp/", "usr/bin/program"]);
 });
 
-test.runIf(process.platform === "linux")("image: the libraries of a dynamically linked program are found", () => {
+test.runIf(process.platform === "linux")("image: the libraries of a dynamically linked program are detected", () => {
   const libraries = sharedLibraries("/bin/sh").map((library) => library.to);
   expect(libraries.some((path) => path.includes("libc"))).toBe(true);
   expect(libraries.every((path) => path.startsWith("/"))).toBe(true);

@@ -25,7 +25,7 @@ function listening(signal: Signal): number {
   return process.listeners(signal).filter((listener) => !before[signal].includes(listener)).length;
 }
 
-test("interrupted: further signals neither end the cleanup nor start it again", async () => {
+test("interrupted: further signals do not interrupt or repeat the cleanup", async () => {
   const done = Promise.withResolvers<void>();
   let tidied = 0;
   const exits: number[] = [];
@@ -45,7 +45,7 @@ test("interrupted: further signals neither end the cleanup nor start it again", 
   await expect.poll(() => exits).toEqual([130]);
 });
 
-test("interrupted: work without an interrupt leaves no listener", () => {
+test("interrupted: no signal listener remains after work without an interrupt", () => {
   onInterrupt(() => Promise.resolve())[Symbol.dispose]();
   expect(SIGNALS.map(listening)).toEqual([0, 0, 0]);
 });
@@ -68,7 +68,7 @@ const COMMAND = `
 `;
 
 test.each(SIGNALS)(
-  "interrupted: on %s the command cleans up, also when its output is closed",
+  "interrupted: on %s the command cleans up, even if its output is closed",
   { timeout: 60_000 },
   async (signal) => {
     const folder = mkdtempSync(join(tmpdir(), "interrupted-"));

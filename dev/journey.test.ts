@@ -16,7 +16,7 @@ function measured(known: Record<string, number> = {}): Durations & { known: Reco
   return { known, of: (title) => known[title], note };
 }
 
-test("journey: each planned step has a number, and a part of a step has none", () => {
+test("progress estimate: each planned step has a number, and a part of a step has none", () => {
   const journey = new Journey(plan, measured());
   expect(["built", "runs", "node-1 ready"].map((title) => journey.place(title))).toEqual([
     "step 1 of 2",
@@ -25,7 +25,7 @@ test("journey: each planned step has a number, and a part of a step has none", (
   ]);
 });
 
-test("journey: the remaining time shrinks while a step runs, and is never negative", () => {
+test("progress estimate: the remaining time shrinks while a step runs and is never negative", () => {
   const journey = new Journey(plan, measured());
   expect(journey.summary()).toBe("2 steps, about 7 minutes");
   journey.begin("built", 0);
@@ -37,7 +37,7 @@ test("journey: the remaining time shrinks while a step runs, and is never negati
   expect(journey.left(900_000)).toBeUndefined();
 });
 
-test("journey: a machine that was three times as slow as expected is expected to stay so", () => {
+test("progress estimate: after a step that took three times as long, the remaining steps are expected to take three times as long", () => {
   const slow = new Journey(plan, measured());
   slow.begin("built", 0);
   expect(slow.left(900_000)).toBe("about 5 minutes left"); // the first step still runs, and the second is to come
@@ -45,21 +45,21 @@ test("journey: a machine that was three times as slow as expected is expected to
   expect(slow.left(900_000)).toBe("about 5 minutes left");
 });
 
-test("journey: a build that found its work done does not shorten the expected time of the next step", () => {
+test("progress estimate: a build that had nothing to do does not shorten the expected time of the next step", () => {
   const journey = new Journey(plan, measured());
   journey.begin("built", 0);
   journey.end("built", 1_000);
   expect(journey.left(1_000)).toBe("about 2 minutes left");
 });
 
-test("journey: steps of a second or two do not change the expected speed of the machine", () => {
+test("progress estimate: very short steps do not change the expected speed of the machine", () => {
   const journey = new Journey([{ title: "network", typicalSeconds: 1 }, ...plan], measured());
   journey.begin("network", 0);
   journey.end("network", 20_000);
   expect(journey.left(20_000)).toBe("about 7 minutes left");
 });
 
-test("journey: a measured duration replaces the typical one, and is updated", () => {
+test("progress estimate: a measured duration replaces the typical one and is updated", () => {
   const durations = measured({ built: 20_000 });
   const journey = new Journey(plan, durations);
   expect(journey.summary()).toBe("2 steps, about 2 minutes");
@@ -77,7 +77,7 @@ afterEach(() => {
   rmSync(join(cache, "etcd-cluster-operator"), { recursive: true, force: true });
 });
 
-test("durations: another process reads them; an invalid file counts as empty", () => {
+test("durations: measured durations persist between processes, and an invalid file counts as empty", () => {
   durationsInCache().note("built", 1234.5);
   expect(durationsInCache().of("built")).toBe(1235);
   writeFileSync(join(cache, "etcd-cluster-operator", "durations.json"), "not JSON");

@@ -84,13 +84,13 @@ test("landing: failures are printed again at the end", async () => {
   ]);
 });
 
-test("landing: tests that hang are stopped, and the other runs follow all the same", async () => {
+test("landing: a run of tests that hangs is stopped, and the other runs still follow", async () => {
   const stopped = await landing("sleep 300", "echo 2 passed, 0 failed, 0 skipped", SHORT);
   expect(stopped).toMatchObject({ code: 1, last: "3 passed, 1 failed, 0 skipped" });
   expect(stopped.complaints).toContain('"npm test" did not end within 1 s');
 });
 
-test("landing: a failure in the rest fails the landing and is counted", async () => {
+test("landing: a failure in `npm run test:rest` fails the landing and is counted", async () => {
   const rest = "printf '  Failed\\n  a.test.ts > one\\n\\n4 passed, 1 failed, 0 skipped\\n'; exit 1";
   const { code, lines } = await landing(
     "echo 5 passed, 0 failed, 0 skipped",

@@ -22,17 +22,17 @@ const MACHINE =
 const OPTION = /^\nUnknown option '--reporter'.*\n\nTests, from fast to slow: /;
 
 test.each([
-  ["all levels need root, Go and npm", ["test"], MACHINE],
-  ["all levels with an option need them, too", ["test", "--keep"], MACHINE],
-  ["tests with real etcd processes need them", ["test", "etcd"], MACHINE],
+  ["`test` for all levels needs root, Go and npm", ["test"], MACHINE],
+  ["`test --keep` for all levels needs root, Go and npm", ["test", "--keep"], MACHINE],
+  ["`test etcd` needs Go and npm", ["test", "etcd"], MACHINE],
   [
-    "unit tests do not need them, also when a file is named like a level",
+    "`test unit` needs neither, even with a file filter named like a level",
     ["test", "unit", "etcd", "--reporter=x"],
     OPTION,
   ],
-  ["the simulation does not need them", ["test", "simulation", "--reporter=x"], OPTION],
-  ["mutants do not need them", ["test", "mutants", "--reporter=x"], OPTION],
-  ["a local Kubernetes needs them", ["local", "up"], /^A local Kubernetes needs .*npm start -- --kubeconfig FILE/],
+  ["`test simulation` needs neither Go nor npm", ["test", "simulation", "--reporter=x"], OPTION],
+  ["`test mutants` needs neither Go nor npm", ["test", "mutants", "--reporter=x"], OPTION],
+  ["`local up` reports what it needs", ["local", "up"], /^A local Kubernetes needs .*npm start -- --kubeconfig FILE/],
 ])("launch: %s", PATIENT, async (_what, args, expected) => {
   const { code, stderr } = await launched(...args);
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(expected) });

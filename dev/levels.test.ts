@@ -54,7 +54,7 @@ test("levels: every project of vitest belongs to a level, and every level to a l
   expect([...COMPUTING, ...SERVERS, "e2e"].sort()).toEqual([...LEVELS].sort());
 });
 
-test("levels: servers that end-to-end tests start are built before, as their network has no way out", () => {
+test("levels: servers that end-to-end tests start are built in advance, because their network has no Internet access", () => {
   const files = readdirSync(join(ROOT, "test/e2e")).map((name) => `test/e2e/${name}`);
   expect([...new Set(files.flatMap(startedBy))].sort()).toEqual([...E2E_COMPONENTS].sort());
 });

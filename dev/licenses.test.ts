@@ -24,7 +24,7 @@ write("node_modules/@b/e/package.json", '{ "name": "@b/e", "license": "MIT" }');
 write("dev/licenses/@b/e/LICENSE", "MIT of e");
 write("node_modules/d/package.json", '{ "name": "d", "license": "ISC" }');
 
-test("each bundled package has its licence once; without a file, the Apache License and the licences in its sources", () => {
+test("each bundled package is listed once with its licence, taken from its file, its sources or the Apache License", () => {
   const sources = [
     "src/bin/x.ts",
     "node_modules/a/x.js",
@@ -40,13 +40,13 @@ test("each bundled package has its licence once; without a file, the Apache Lice
   ]);
 });
 
-test("a licence that a package lacks comes from dev/licenses", () => {
+test("the licence of a package without a licence file is taken from dev/licenses", () => {
   const [, text] = packageLicenses(root, ["node_modules/@b/e/x.js"]);
   expect(text?.to).toBe("/usr/share/licenses/@b/e/LICENSE");
   expect(readFileSync(text?.from ?? "", "utf8")).toBe("MIT of e");
 });
 
-test("a package without a text of its licence is refused, unless it is the Apache License", () => {
+test("a package without a licence text is refused, unless it has the Apache License", () => {
   expect(() => packageLicenses(root, ["node_modules/d/x.js"])).toThrow(/^d is bundled and has no text .* ISC/);
 });
 
@@ -61,7 +61,7 @@ test.skipIf(!isOnPath("dpkg-query"))(
   },
 );
 
-test("the running Node has its licence", () => {
+test("the licence of Node is available", () => {
   expect(readFileSync(nodeLicense(realpathSync(process.execPath)).from, "utf8")).toContain("Node.js is licensed");
   expect(() => nodeLicense(join(root, "bin", "other", "node"))).toThrow(/LICENSE is missing/);
 });

@@ -7,7 +7,7 @@ import { withLock } from "./lock.ts";
 const folder = mkdtempSync(join(tmpdir(), "lock-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("lock: two callers hold it one after the other, and leave no file", async () => {
+test("lock: two callers hold the lock one after the other and leave no file", async () => {
   const path = join(folder, "shared");
   let inside = 0;
   let most = 0;

@@ -27,7 +27,7 @@ function content() {
   };
 }
 
-test("the same content has the same name", () => {
+test("images with the same content have the same name", () => {
   expect(fingerprintOf(content())).toBe(fingerprintOf(content()));
 });
 
@@ -38,8 +38,8 @@ test.each<[string, (image: ReturnType<typeof content>) => unknown]>([
   ["the permissions of a file", ({ layers }) => Object.assign(layers[0]?.files[0] ?? {}, { mode: 0o644 })],
   ["the layers", ({ layers }) => layers[0]?.files.push(...(layers[1]?.files.splice(0) ?? []))],
   ["the flags of the program", ({ entrypoint }) => entrypoint.push("--flag")],
-  ["its environment", ({ env }) => Object.assign(env, { A: "2" })],
-  ["its user", (image) => Object.assign(image, { user: "2:2" })],
+  ["the environment", ({ env }) => Object.assign(env, { A: "2" })],
+  ["the user", (image) => Object.assign(image, { user: "2:2" })],
 ])("a change of %s changes the name", (_what, change) => {
   const before = fingerprintOf(content());
   const changed = content();
@@ -47,12 +47,12 @@ test.each<[string, (image: ReturnType<typeof content>) => unknown]>([
   expect(fingerprintOf(changed)).not.toBe(before);
 });
 
-describe("keys in memory are not written out:", () => {
+describe("private keys in memory are not exposed:", () => {
   /** Flags by which Node writes the heap or a report to a file, or opens a debugger. */
   const LEAKING =
     /^--(report|heapsnapshot|heap-prof|cpu-prof|prof|diagnostic-dir|abort-on-uncaught-exception|inspect|debug)/;
 
-  test("no program has a flag by which Node writes dumps or reports, or opens a debugger", () => {
+  test("no program of the image runs with a Node flag for dumps, reports or a debugger", () => {
     for (const flag of ["--report-on-fatalerror", "--heapsnapshot-signal=SIGUSR2", "--inspect=0.0.0.0:9229"])
       expect(flag).toMatch(LEAKING);
     for (const flag of [...NODE_FLAGS, ...AGENT_COMMAND]) expect(flag).not.toMatch(LEAKING);

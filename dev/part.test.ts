@@ -7,13 +7,13 @@ function commit(histories: number, mutations: number): string {
   return `ffffffff${digits(histories)}${digits(mutations)}`.padEnd(40, "f");
 }
 
-test("part: the commit's hash chooses histories and mutations independently", () => {
+test("part: the commit's hash selects histories and mutations independently", () => {
   expect(partOf(commit(0, 0))).toEqual({ firstSeed: 1, mutations: "1/6" });
   expect(partOf(commit(1, 0))).toEqual({ firstSeed: 251, mutations: "1/6" });
   expect(partOf(commit(0, 9))).toEqual({ firstSeed: 1, mutations: "4/6" });
 });
 
-test("part: all commits together run exactly the histories of the long tests", () => {
+test("part: the parts of all commits together are exactly the histories of the long tests", () => {
   const firsts = Array.from({ length: 100 }, (_, number) => partOf(commit(number, 0)).firstSeed);
   const seeds = new Set(firsts.flatMap((first) => Array.from({ length: HISTORIES }, (_, n) => first + n)));
   expect([seeds.size, Math.min(...seeds), Math.max(...seeds)]).toEqual([ALL_HISTORIES, 1, ALL_HISTORIES]);

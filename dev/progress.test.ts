@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { Journey } from "./journey.ts";
 import { seconds, stepsOn } from "./progress.ts";
 
-test("progress: without a terminal a step is one line", async () => {
+test("progress: without a terminal a step is printed as one line", async () => {
   const lines: string[] = [];
   const step = stepsOn({ write: (text) => lines.push(text) });
   expect(await step("thing ready", () => Promise.resolve(7))).toBe(7);

@@ -6,7 +6,7 @@ import { marked, run } from "./run.ts";
 const VARIABLE = "ECO_TEST_MARK";
 const SAY_IT = ["sh", ["-c", `echo "$${VARIABLE}"`]] as const;
 
-test("run: programs within a mark have its variables, and programs outside of it at the same time do not", async () => {
+test("run: only programs started within a mark get its environment variables", async () => {
   const within = marked({ [VARIABLE]: "ours" }, async () => {
     await sleep(20);
     const beside = await run(...SAY_IT, { env: { PATH: process.env.PATH } });

@@ -33,7 +33,7 @@ test("shares: a filter matches one file only, because vitest searches for it in 
   }
 });
 
-test("shares: the first has every level but mutations; the rest has what takes longest, e2e as a whole", () => {
+test("shares: the first share has every level except mutants; the rest has the slow levels and all of e2e", () => {
   expect(levelsIn(ROOT, "first")).toEqual(LEVELS.filter((level) => level !== "mutants"));
   expect(levelsIn(ROOT, "rest")).toEqual(["simulation", "mutants", "e2e"]);
   expect(filesIn(ROOT, "e2e", "rest")).toEqual([]);

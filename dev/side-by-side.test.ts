@@ -19,7 +19,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-test("side by side: waiting tests begin at once, computing ones when all is built, and the output of both comes last", async () => {
+test("side by side: waiting tests begin at once, computing tests after the build, and both print their output last", async () => {
   const { count, happened } = await ran((happens) => ({
     shown: async (onBuilt) => {
       await turn();
@@ -57,7 +57,7 @@ test("side by side: waiting tests begin at once, computing ones when all is buil
   expect(count.passed).toBe(4);
 });
 
-test("side by side: the computing lane gets ordinary priority when the shown one has ended", async () => {
+test("side by side: computing tests get ordinary priority when the shown lane has ended", async () => {
   const { happened } = await ran(() => ({
     shown: (onBuilt) => {
       onBuilt();
@@ -75,7 +75,7 @@ test("side by side: the computing lane gets ordinary priority when the shown one
   expect(happened).toEqual(["hurry", "computed"]);
 });
 
-test("side by side: a failure in one lane hides no result of another, also when the build fails", async () => {
+test("side by side: all results are counted when tests in several lanes fail", async () => {
   const { count, happened } = await ran(() => ({
     shown: () => Promise.resolve(FAILED),
     waiting: [() => Promise.resolve(FAILED)],

@@ -15,7 +15,7 @@ test("slice: every long test belongs to exactly one chapter", () => {
   expect(Object.keys(chapters).sort()).toEqual(files.sort());
 });
 
-test("slice: the commit's hash chooses the first chapter, and the next ones follow in a circle while they fit", () => {
+test("slice: the commit's hash selects the first chapter, and the following chapters are added while they fit", () => {
   const four = { a: 5, b: 7, c: 4, d: 1 };
   const hash = (number: number) => number.toString(16).padStart(8, "0").padEnd(40, "f");
   expect([0, 1, 2, 3, 4].map((number) => sliceOf(four, hash(number), 12))).toEqual([
@@ -51,7 +51,7 @@ test("slice: a component of a single chapter is built only when the chapter runs
   expect(buildsFor(ROOT, [])).toContain("cert-manager");
 });
 
-test("slice: the commit is the one that is checked out; without one, the error has git's own message", async () => {
+test("slice: the commit is the checked-out one, and without a commit the error contains git's message", async () => {
   const root = mkdtempSync(join(tmpdir(), "slice-"));
   onTestFinished(() => rmSync(root, { recursive: true }));
   await expect(currentCommit(root)).rejects.toThrow(/Name chapters instead.*git printed: .*not a git repository/s);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { tookLongest } from "./took-longest.ts";
 
-test("took longest: all levels and the five slowest files are listed, slowest first", () => {
+test("longest tests: all levels and the five slowest files are listed, slowest first", () => {
   const levels = [
     { name: "unit", ms: 61_000 },
     { name: "e2e", ms: 600_000 },
@@ -18,6 +18,6 @@ test("took longest: all levels and the five slowest files are listed, slowest fi
   ]);
 });
 
-test("took longest: without test files only the levels are listed", () => {
+test("longest tests: without test files only the levels are listed", () => {
   expect(tookLongest("/repo", [{ name: "checks", ms: 1 }], [])).toHaveLength(2);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { linkOf, MAX_NODES, nodeAddresses, SLOTS } from "./addresses.ts";
 
-test("addresses: every slot has its own link, inside its own /30", () => {
+test("addresses: the link of every slot has its own /30 network", () => {
   const links = Array.from({ length: SLOTS }, (_, slot) => linkOf(slot));
   expect(new Set(links.flatMap((link) => [link.hostAddress, link.insideAddress])).size).toBe(2 * SLOTS);
   for (const { hostDevice, hostAddress, insideAddress } of links) {

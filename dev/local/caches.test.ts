@@ -20,7 +20,7 @@ afterAll(() => {
   rmSync(home, { recursive: true });
 });
 
-test("caches: all of them are removed, and nothing outside of their folder", async () => {
+test("caches: removal deletes all caches and nothing outside of their folder", async () => {
   writeFileSync(join(home, "others"), "");
   expect(await removeCaches([], silentStep)).toBe(true);
   expect([existsSync(root), existsSync(join(home, "others"))]).toEqual([false, true]);
@@ -32,7 +32,7 @@ test("caches: a running instance prevents the removal", async () => {
   expect(existsSync(join(root, "bin", "etcd"))).toBe(true);
 });
 
-test("caches: a running build prevents the removal; a lock of a process that has ended does not", async () => {
+test("caches: a running build prevents the removal, and the lock of an ended process does not", async () => {
   await withLock(join(root, "build-etcd.lock"), async () => {
     await expect(removeCaches([], silentStep)).rejects.toThrow(`process ${process.pid} is building`);
   });

@@ -28,7 +28,7 @@ function sleeper(): ProcessId {
   return id;
 }
 
-test("ending: processes are ended until a look shows none, and are noted before", async () => {
+test("ending: processes are killed until none is found, and are recorded before they are killed", async () => {
   const [one, other] = [sleeper(), sleeper()];
   const looks = [[one], [other], []];
   await endAll(() => looks.shift() ?? [], note);
@@ -37,21 +37,21 @@ test("ending: processes are ended until a look shows none, and are noted before"
   expect(JSON.parse(readFileSync(note, "utf8"))).toEqual([other]);
 });
 
-test("ending: a process that an earlier call noted is ended, also when no look shows it any more", async () => {
+test("ending: a process that an earlier call recorded is killed even if the search does not find it", async () => {
   const hidden = sleeper();
   writeFileSync(join(folder, "noted"), JSON.stringify([hidden]));
   await endAll(() => [], join(folder, "noted"));
   expect(isAlive(hidden)).toBe(false);
 });
 
-test("ending: this process and its ancestors are spared", async () => {
+test("ending: the calling process and its ancestors are not killed", async () => {
   const own = [process.pid, process.ppid].flatMap((pid) => identify(pid) ?? []);
   const other = sleeper();
   await endAll(() => [...own, other].filter(isAlive), note);
   expect([...own, other].map(isAlive)).toEqual([true, true, false]);
 });
 
-test("ending: a later process with the PID of a noted one is spared", async () => {
+test("ending: a later process that reuses a recorded PID is not killed", async () => {
   const other = sleeper();
   await endAll(() => [], note);
   expect(existsSync(note)).toBe(false);

@@ -18,6 +18,6 @@ test("mountinfo: octal escapes are decoded", () => {
   expect(parseMountinfo(TEXT)[2]?.point).toBe("/state/demo/a b");
 });
 
-test("mounts below a folder are listed last first, without those of a folder with a longer name", () => {
+test("mounts below a folder are listed in reverse order, without mounts of a folder with the same prefix", () => {
   expect(mountsBelow(parseMountinfo(TEXT), "/state/demo")).toEqual(["/state/demo/a b/c", "/state/demo/a b"]);
 });

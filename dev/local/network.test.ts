@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { nodeAddresses } from "./addresses.ts";
 import { hairpinRules } from "./network.ts";
 
-test("network: the hairpin rules have each address that a pod may have, and no gateway", () => {
+test("network: the hairpin rules contain every possible pod address and no gateway address", () => {
   const rules = hairpinRules(3);
   const pairs = [...rules.matchAll(/([\d.]+) \. ([\d.]+)/g)].map(([, from, to]) => [from, to] as const);
   expect(pairs.every(([from, to]) => from === to)).toBe(true);

@@ -8,11 +8,11 @@ test("partition: the rule that accepts the kubelet's probes is before the rule t
   expect(passes).toBeLessThan(rules.lastIndexOf('oifname "cni2" drop'));
 });
 
-test("partition: without the kubelet's cgroup no probes pass", () => {
+test("partition: without the kubelet's cgroup the rules accept no probes", () => {
   expect(partitionRules(2, undefined)).not.toContain("socket");
 });
 
-test("partition: the rules name only addresses of the node", () => {
+test("partition: the rules contain only addresses of the node", () => {
   const addresses = new Set(partitionRules(3, undefined).match(/10\.88\.\d+\.\d+/g));
   expect([...addresses].sort()).toEqual(["10.88.0.103", "10.88.0.203", "10.88.3.1"]);
 });

@@ -30,7 +30,7 @@ const claims = [
   { name: "a claim without a node waits for its pod", given: claim({}, { annotations: {} }), expected: undefined },
   { name: "a bound claim gets no second volume", given: claim({ volumeName: "pv" }), expected: undefined },
   {
-    name: "any class with this provisioner is served",
+    name: "a claim of any storage class with this provisioner gets a volume",
     given: claim({ storageClassName: "fast" }),
     expected: "node-2",
   },
@@ -45,7 +45,7 @@ const claims = [
     expected: undefined,
   },
   {
-    name: "a node name that is a path is refused",
+    name: "a claim with a path as node name gets no volume",
     given: claim({}, { annotations: { [SELECTED_NODE]: "../x", [WANTED_OF]: PROVISIONER } }),
     expected: undefined,
   },
@@ -94,7 +94,7 @@ const fates = [
     expected: "keep",
   },
   {
-    name: "an erased volume needs nothing more",
+    name: "a volume with erased data causes no further action",
     given: volume("Released", { deleted: true, finalizers: [] }),
     expected: "keep",
   },

@@ -71,7 +71,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["keys twice", granting({ access: "Read", key: "a", prefix: "b" }), ["there are several of them; exactly one of key, prefix and range must be given"]],
     ["an empty prefix, which would mean all keys", granting({ access: "Read", prefix: "" }), ["spec.permissions[0].prefix"]],
     ["a range that ends before it begins", granting({ access: "Read", range: { from: "b", to: "a" } }), ["range.to must come after range.from"]],
-    ["a range up to the character NUL, which etcd takes for all keys", granting({ access: "Read", range: { from: "", to: "\0" } }), ["range.to is the character NUL alone"]],
+    ["a range up to the character NUL, which etcd treats as unbounded", granting({ access: "Read", range: { from: "", to: "\0" } }), ["range.to is the character NUL alone"]],
     ["an empty range", granting({ access: "Read", range: { from: "b", to: "b" } }), ["range.to must come after range.from"]],
     ["etcd's own role", role({ roleName: "root" }), ["spec.roleName", "it is root; it must be another name"]],
     ["a name with a space", role({ roleName: "a b" }), ["spec.roleName", "it is a b; it must be letters, digits"]],
@@ -95,7 +95,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     for (const words of says) expect(refusal).toContain(words);
   }); // biome-ignore format: a table
 
-  test("a metadata.name that etcd reserves, unless the spec has a different name", async () => {
+  test("a role or user with a metadata.name that etcd reserves, unless the spec has a different name", async () => {
     await expect(made(ETCD_USERS, LEAST, "root")).rejects.toThrow(
       "metadata.name is root, and there is no spec.userName",
     );
@@ -106,7 +106,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     expect((await made(ETCD_USERS, role({ userName: "admin" }), "root")).metadata.uid).toBeTruthy();
   });
 
-  test("a name that is too long for a label", async () => {
+  test("a role or user with a name that is too long for a label", async () => {
     await expect(made(ETCD_USERS, LEAST, "a".repeat(64))).rejects.toThrow(
       "metadata.name is too long; it may have at most 63",
     );

@@ -208,46 +208,50 @@ const UNMONITORED = { namespaceSelector: null, podMetricsEndpoints: [{ port: "et
 
 const CASES: readonly Case[] = [
   ...MADE.flatMap((of): Case[] => [
-    { what: "create its own", of, write: { create: {} } },
-    { what: "create one without its label", of, write: { create: UNLABELLED }, says: NO_LABEL },
-    { what: "change its own", of, write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } } },
-    { what: "delete its own", of, write: "delete" },
+    { what: "create an object with its label", of, write: { create: {} } },
+    { what: "create an object without its label", of, write: { create: UNLABELLED }, says: NO_LABEL },
+    {
+      what: "change an object with its label",
+      of,
+      write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } },
+    },
+    { what: "delete an object with its label", of, write: "delete" },
   ]),
   ...[...MADE, PODS]
     .filter((of) => of !== ETCD_PEERS)
     .flatMap((of): Case[] => [
       {
-        what: "change a foreign one",
+        what: "change a foreign object",
         of,
         was: NOT_OURS,
         write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } },
         says: NOT_MANAGED,
       },
       {
-        what: "take over a foreign one",
+        what: "add its label to a foreign object",
         of,
         was: NOT_OURS,
         write: { patch: { metadata: { labels: { "app.kubernetes.io/managed-by": OPERATOR } } } },
         says: NOT_MANAGED,
       },
-      { what: "take its label off", of, write: { patch: UNLABELLED }, says: KEEPS_LABEL },
-      { what: "delete a foreign one", of, was: NOT_OURS, write: "delete", says: NOT_MANAGED },
+      { what: "remove its label", of, write: { patch: UNLABELLED }, says: KEEPS_LABEL },
+      { what: "delete a foreign object", of, was: NOT_OURS, write: "delete", says: NOT_MANAGED },
     ]),
   {
-    what: "change a foreign one with a cluster's annotation",
+    what: "change a foreign object with an annotation of a cluster",
     of: SERVICES,
     was: { metadata: { labels: null, annotations: { "etcd.improbable.io/cluster-id": "1" } } },
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } },
     says: NOT_MANAGED,
   },
   {
-    what: "create one for all pods",
+    what: "create a policy that selects all pods",
     of: NETWORK_POLICIES,
     write: { create: { spec: { podSelector: { matchLabels: null } } } },
     says: REACHED,
   },
   {
-    what: "create one for members of another cluster",
+    what: "create a policy that selects members of another cluster",
     of: NETWORK_POLICIES,
     write: { create: { spec: { podSelector: { matchLabels: { "etcd.improbable.io/cluster-name": "my-etcd" } } } } },
     says: REACHED,
@@ -260,12 +264,12 @@ const CASES: readonly Case[] = [
   },
   // A peer that lost its labels still belongs to its cluster.
   {
-    what: "change one without labels",
+    what: "change an EtcdPeer without labels",
     of: ETCD_PEERS,
     was: UNLABELLED,
     write: { patch: { metadata: { finalizers: ["etcdpeer.etcd.improbable.io/pvc-cleanup"] } } },
   },
-  { what: "delete one without labels", of: ETCD_PEERS, was: UNLABELLED, write: "delete" },
+  { what: "delete an EtcdPeer without labels", of: ETCD_PEERS, was: UNLABELLED, write: "delete" },
 
   {
     what: "fence a running pod",
@@ -281,18 +285,23 @@ const CASES: readonly Case[] = [
     of: PODS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/initial-cluster": null } } } },
   },
-  { what: "create one", of: PODS, write: { create: {} }, says: "creates no pods" },
-  { what: "delete a member's", of: PODS, write: "delete" },
+  { what: "create a pod", of: PODS, write: { create: {} }, says: "creates no pods" },
+  { what: "delete a member's pod", of: PODS, write: "delete" },
   {
-    what: "delete one that is not a member's",
+    what: "delete a pod that belongs to no member",
     of: PODS,
     was: { metadata: { labels: { "etcd.improbable.io/peer-name": null } } },
     write: "delete",
     says: "deletes only those of members",
   },
-  { what: "change its spec", of: PODS, write: { patch: { spec: { activeDeadlineSeconds: 1 } } }, says: PODS_SPEC },
   {
-    what: "change its labels",
+    what: "change the spec of a pod",
+    of: PODS,
+    write: { patch: { spec: { activeDeadlineSeconds: 1 } } },
+    says: PODS_SPEC,
+  },
+  {
+    what: "change the labels of a pod",
     of: PODS,
     write: { patch: { metadata: { labels: { "example.com/new": "1" } } } },
     says: PODS_LABELS,
@@ -324,13 +333,13 @@ const CASES: readonly Case[] = [
   },
 
   {
-    what: "restore its labels",
+    what: "restore the labels of a claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { labels: null } },
     write: { patch: { metadata: { labels: ours(PERSISTENT_VOLUME_CLAIMS, "").metadata.labels } } },
   },
   {
-    what: "quarantine one",
+    what: "quarantine a claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: {
       patch: merged(QUARANTINED, {
@@ -339,25 +348,25 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: "quarantine one again after a person has released it",
+    what: "quarantine a claim again after a person has released it",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: asideSince("2026-01-01T00:00:00Z", "lost", null),
     write: { patch: asideSince("2026-02-02T00:00:00Z", "lost once more", "true") },
   },
   {
-    what: "quarantine one that lost its labels",
+    what: "quarantine a claim without labels",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { labels: null } },
     write: { patch: QUARANTINED },
   },
   {
-    what: "delete its own one that lost its labels",
+    what: "delete its own claim without labels",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { labels: null } },
     write: "delete",
   },
   {
-    what: "delete a quarantined one",
+    what: "delete a quarantined claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: QUARANTINED,
     write: "delete",
@@ -365,7 +374,7 @@ const CASES: readonly Case[] = [
   },
   ...[null, "false"].map(
     (label): Case => ({
-      what: `release a quarantined one (${label})`,
+      what: `release a quarantined claim (label ${label})`,
       of: PERSISTENT_VOLUME_CLAIMS,
       was: QUARANTINED,
       write: { patch: { metadata: { labels: { "etcd.improbable.io/quarantined": label } } } },
@@ -373,14 +382,14 @@ const CASES: readonly Case[] = [
     }),
   ),
   {
-    what: "change its volume",
+    what: "change the volume of a claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { spec: { storageClassName: "" } },
     write: { patch: { spec: { volumeName: "somebody-elses" } } },
     says: `${CLAIM}not its spec`,
   },
   {
-    what: "change its finalizers",
+    what: "change the finalizers of a claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { finalizers: [] } } },
     says: `${CLAIM}not its finalizers`,
@@ -392,13 +401,13 @@ const CASES: readonly Case[] = [
     says: "gives no claim an owner",
   },
   {
-    what: "quarantine one to which a person has given an owner",
+    what: "quarantine a claim with an owner that a person has set",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { ownerReferences: [OWNER] } },
     write: { patch: QUARANTINED },
   },
   {
-    what: "create one with an owner",
+    what: "create a claim with an owner",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { create: { metadata: { ownerReferences: [OWNER] } } },
     says: "gives no claim an owner",
@@ -409,26 +418,26 @@ const CASES: readonly Case[] = [
     { dataSourceRef: { apiGroup: "example.com", kind: "Image", name: "somebody-elses" } },
   ].map(
     (spec): Case => ({
-      what: `create one with ${Object.keys(spec)}`,
+      what: `create a claim with ${Object.keys(spec)}`,
       of: PERSISTENT_VOLUME_CLAIMS,
       write: { create: { spec } },
       says: NEW_VOLUME,
     }),
   ),
   {
-    what: "write another cluster's ID on it",
+    what: "write another cluster ID on a claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/cluster-id": "1" } } } },
     says: "does not rewrite a claim's record of its data",
   },
   {
-    what: "remove the member ID from it",
+    what: "remove the member ID from a claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/member-id": null } } } },
     says: "does not rewrite a claim's record of its data",
   },
   {
-    what: "write another attempt's token on it",
+    what: "write another cluster token on a claim",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/cluster-token": "other" } } } },
     says: "does not rewrite a claim's record of its data",
@@ -441,17 +450,17 @@ const CASES: readonly Case[] = [
   ...["peer-tls", "server-tls", "operator-tls", "client"].flatMap((name) =>
     ofName(CERTIFICATES, `${name}-0123abcd`, { metadata: { annotations: { a: "b" } } }, OTHER_CERTIFICATE),
   ),
-  { what: "delete a cluster's", of: SECRETS, write: "delete", says: OTHER_SECRET, suffix: "-client" },
-  { what: "delete a cluster's", of: CONFIG_MAPS, write: "delete", says: OTHER_MAP, suffix: "-ca" },
+  { what: "delete an object of a cluster", of: SECRETS, write: "delete", says: OTHER_SECRET, suffix: "-client" },
+  { what: "delete an object of a cluster", of: CONFIG_MAPS, write: "delete", says: OTHER_MAP, suffix: "-ca" },
   {
-    what: "delete a cluster's",
+    what: "delete an object of a cluster",
     of: CERTIFICATES,
     write: "delete",
     says: OTHER_CERTIFICATE,
     suffix: "-client-0123abcd",
   },
   {
-    what: "create one that Kubernetes fills with a token",
+    what: "create a Secret that Kubernetes fills with a token",
     of: SECRETS,
     suffix: "-client",
     write: {
@@ -463,34 +472,34 @@ const CASES: readonly Case[] = [
     says: OTHER_TYPE,
   },
   {
-    what: "create the one with the password of etcd's root",
+    what: "create the Secret with the password of etcd's root",
     of: SECRETS,
     suffix: "-root",
     write: { create: { type: "kubernetes.io/basic-auth", data: { username: "cm9vdA==", password: "YQ==" } } },
   },
   {
-    what: "create the one of etcd's root with a different type",
+    what: "create the Secret of etcd's root with a different type",
     of: SECRETS,
     suffix: "-root",
     write: { create: { type: "kubernetes.io/tls" } },
     says: OTHER_TYPE,
   },
   {
-    what: "create any other one with a password",
+    what: "create any other Secret with a password",
     of: SECRETS,
     suffix: "-client",
     write: { create: { type: "kubernetes.io/basic-auth", data: { username: "cm9vdA==", password: "YQ==" } } },
     says: OTHER_TYPE,
   },
   {
-    what: "request one in a different Secret",
+    what: "request a certificate into another Secret",
     of: CERTIFICATES,
     suffix: "-client-0123abcd",
     write: { create: { spec: { secretName: "somebody-elses" } } },
     says: OTHER_CERTIFICATE,
   },
   {
-    what: "request one in a Secret that the operator fills itself",
+    what: "request a certificate into a Secret that the operator fills itself",
     of: CERTIFICATES,
     suffix: "-client",
     write: { create: asking("CLUSTER-client") },
@@ -521,14 +530,14 @@ const CASES: readonly Case[] = [
     "-client",
   ),
   {
-    what: "create one for clients of the type NodePort without its label",
+    what: "create a Service for clients of the type NodePort without its label",
     of: SERVICES,
     suffix: "-client",
     write: { create: { ...UNLABELLED, spec: { type: "NodePort" } } },
     says: NO_LABEL,
   },
   {
-    what: "open a foreign one for clients",
+    what: "change a foreign Service to the type NodePort",
     of: SERVICES,
     suffix: "-client",
     was: NOT_OURS,
@@ -552,19 +561,19 @@ const CASES: readonly Case[] = [
     { what: `repair one ${what}`, of: POD_MONITORS, was: { spec }, write: { patch: { spec: UNMONITORED } } },
   ]),
   {
-    what: "repair one that a person opened to the outside",
+    what: "repair a Service that a person has exposed externally",
     of: SERVICES,
     was: { spec: { type: "LoadBalancer", externalIPs: ["192.0.2.1"], selector: { "example.com/of": "others" } } },
     write: { patch: { spec: { selector: { "example.com/of": null } } } },
   },
   {
-    what: "close one that a person opened to the outside",
+    what: "close a Service that a person has exposed externally",
     of: SERVICES,
     was: { spec: { type: "NodePort", externalIPs: ["192.0.2.1"] } },
     write: { patch: { spec: { type: "ClusterIP", externalIPs: null } } },
   },
   {
-    what: "add addresses to those of a person",
+    what: "add external IPs to those that a person has set",
     of: SERVICES,
     was: { spec: { externalIPs: ["192.0.2.1"] } },
     write: { patch: { spec: { externalIPs: ["192.0.2.1", "192.0.2.2"] } } },
@@ -610,22 +619,22 @@ const DEFINITION_CASES: readonly DefinitionCase[] = [
     says: "the operator sets a CA bundle only for conversions by its own Service",
   },
   {
-    what: "redirect to a foreign Service",
+    what: "redirect conversions to a foreign Service",
     patch: inConversion({ clientConfig: { service: { name: "somebody-elses" } } }),
     says: ONLY_CA_BUNDLE,
   },
   {
-    what: "redirect to another namespace's Service",
+    what: "redirect conversions to a Service in another namespace",
     patch: inConversion({ clientConfig: { service: { namespace: "foo" } } }),
     says: ONLY_CA_BUNDLE,
   },
   {
-    what: "redirect to a different path",
+    what: "redirect conversions to a different path",
     patch: inConversion({ clientConfig: { service: { path: "/other" } } }),
     says: ONLY_CA_BUNDLE,
   },
   {
-    what: "redirect to a URL",
+    what: "redirect conversions to a URL",
     patch: inConversion({ clientConfig: { service: null, url: "https://example.com/" } }),
     says: ONLY_CA_BUNDLE,
   },
@@ -686,13 +695,13 @@ function ofName(of: AnyResource, suffix: string, change: object, says: string): 
   ];
   const made = (part: object) => ({ ...asked, ...part });
   return [
-    { what: `create one named ${suffix}`, write: { create: asked }, ...own },
-    { what: `change one named ${suffix}`, was: asked, write: { patch: change }, ...own },
-    { what: `create one named ${suffix}-more`, write: { create: asked }, says, of, suffix: `-${suffix}-more` },
+    { what: `create an object named ${suffix}`, write: { create: asked }, ...own },
+    { what: `change an object named ${suffix}`, was: asked, write: { patch: change }, ...own },
+    { what: `create an object named ${suffix}-more`, write: { create: asked }, says, of, suffix: `-${suffix}-more` },
     ...wrong.flatMap(([what, part]): Case[] => [
-      { what: `create one named ${suffix} ${what}`, write: { create: made(part) }, says, ...own },
-      { what: `turn one named ${suffix} into one ${what}`, was: asked, write: { patch: part }, says, ...own },
-      { what: `change one named ${suffix} ${what}`, was: made(part), write: { patch: change }, says, ...own },
+      { what: `create an object named ${suffix} ${what}`, write: { create: made(part) }, says, ...own },
+      { what: `turn an object named ${suffix} into one ${what}`, was: asked, write: { patch: part }, says, ...own },
+      { what: `change an object named ${suffix} ${what}`, was: made(part), write: { patch: change }, says, ...own },
     ]),
   ];
 }
@@ -708,7 +717,7 @@ function inService(what: string, spec: object, says: string | undefined, suffix 
   const rest = { of: SERVICES, suffix, ...(says === undefined ? {} : { says }) };
   return [
     { what: `create one ${what}`, write: { create: { spec } }, ...rest },
-    { what: `turn one into one ${what}`, write: { patch: { spec } }, ...rest },
+    { what: `turn a Service into one ${what}`, write: { patch: { spec } }, ...rest },
   ];
 }
 
@@ -718,8 +727,18 @@ function inPods({ what, ...part }: PodPart, says?: string): readonly Case[] {
   const gone = Object.fromEntries(Object.keys(part.spec).map((field) => [field, null]));
   const change = { spec: { template: { metadata, spec: { ...gone, ...spec } } } };
   return [
-    { what: `create one with pods that ${what}`, of: REPLICA_SETS, write: { create: change }, ...(says && { says }) },
-    { what: `let the pods of one ${what}`, of: REPLICA_SETS, write: { patch: change }, ...(says && { says }) },
+    {
+      what: `create a ReplicaSet with pods that ${what}`,
+      of: REPLICA_SETS,
+      write: { create: change },
+      ...(says && { says }),
+    },
+    {
+      what: `change a ReplicaSet so that its pods ${what}`,
+      of: REPLICA_SETS,
+      write: { patch: change },
+      ...(says && { says }),
+    },
   ];
 }
 
@@ -745,8 +764,8 @@ async function outcome(given: Case, name: string): Promise<string | undefined> {
   );
 }
 
-describe("with the shipped rights", () => {
-  test("the operator may set owners that block deletion, which needs a right on the owner's finalizers", async () => {
+describe("with the shipped RBAC rules", () => {
+  test("the operator may set owner references with blockOwnerDeletion to its own kinds", async () => {
     const peerOf = await operator.create(ETCD_PEERS, ours(ETCD_PEERS, "owned") as never, OPTIONS);
     expect(peerOf.metadata.ownerReferences).toMatchObject([{ kind: "EtcdCluster", blockOwnerDeletion: true }]);
     const set = await operator.create(REPLICA_SETS, ours(REPLICA_SETS, "owned") as never, OPTIONS);
@@ -761,7 +780,7 @@ describe("with the shipped rights", () => {
     }
   });
 
-  test("members may have everything that users add beside etcd, and their pods are accepted", async () => {
+  test("a ReplicaSet with sidecars, init containers, volumes and labels from users is accepted, and so is its pod", async () => {
     const group = "scheduling.k8s.io";
     const important = {
       apiVersion: `${group}/v1`,
@@ -798,7 +817,7 @@ describe("with the shipped rights", () => {
     });
   });
 
-  test("certificates of clusters are read and written by name, and neither listed nor deleted", async () => {
+  test("certificates of clusters may be read and written by name, and neither listed nor deleted", async () => {
     const names = [
       [SECRETS, "mine-peer-ca"],
       [CONFIG_MAPS, "mine-ca"],
@@ -816,14 +835,14 @@ describe("with the shipped rights", () => {
     }
   });
 
-  test("Secrets are not listed", async () => {
+  test("the operator may not list Secrets", async () => {
     for (const at of [namespace, OPERATOR_NAMESPACE]) {
       const lists = operator.list(SECRETS, { namespace: at }, OPTIONS);
       await expect(lists).rejects.toMatchObject({ code: "KubeForbidden" });
     }
   });
 
-  test("the webhooks' certificate is read and written by its name, in the operator's namespace only", async () => {
+  test("the certificate of the webhooks may be read and written by name in the operator's namespace only", async () => {
     const made = await operator.create(SECRETS, certificate(), OPTIONS);
     await operator.replace(SECRETS, { ...made, data: { ...made.data, "tls.key": "" } }, OPTIONS);
     await expect(
@@ -837,7 +856,7 @@ describe("with the shipped rights", () => {
     await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
-  test("the operator reads and writes its own definitions and no others", async () => {
+  test("the operator may read and write its own CustomResourceDefinitions and no others", async () => {
     for (const name of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].map((of) => resourceName(of))) {
       const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
       const same = await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, live, OPTIONS);
@@ -852,7 +871,7 @@ describe("with the shipped rights", () => {
     for (const ask of refused) await expect(ask()).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
-  test("the operator writes its own webhook configuration and no others", async () => {
+  test("the operator may write its own webhook configuration and no others", async () => {
     const own = await operator.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
     await operator.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, own, OPTIONS);
     const { metadata: _, ...rest } = own;
@@ -867,7 +886,7 @@ describe("with the shipped rights", () => {
   });
 });
 
-describe("with cluster-admin, the policy alone lets the operator", () => {
+describe("the admission policy lets the operator, even with the role cluster-admin,", () => {
   beforeAll(async () => {
     const group = "rbac.authorization.k8s.io";
     const binding = {
@@ -920,7 +939,12 @@ describe("with cluster-admin, the policy alone lets the operator", () => {
   const OWN_TLS = { spec: { tls: DEFAULT_TLS } };
   const CLUSTER_CASES: readonly { what: string; tls?: object; status?: object; patch: object; says?: string }[] = [
     { what: "write spec.tls where there is none", patch: OWN_TLS },
-    { what: "spec.tls that is set", tls: NO_TLS, patch: { spec: { tls: { minVersion: "TLS1.3" } } }, says: ONLY_TLS },
+    {
+      what: "spec.tls where it is set",
+      tls: NO_TLS,
+      patch: { spec: { tls: { minVersion: "TLS1.3" } } },
+      says: ONLY_TLS,
+    },
     { what: "spec.tls of a cluster with an identity", status: MADE, patch: { spec: { tls: NO_TLS } }, says: ONLY_TLS },
     { what: "replicas", patch: { spec: { ...OWN_TLS.spec, replicas: 1 } }, says: NOTHING_ELSE },
     { what: "the spec by removing a field", patch: { spec: { ...OWN_TLS.spec, image: null } }, says: NOTHING_ELSE },
@@ -986,7 +1010,7 @@ describe("with cluster-admin, the policy alone lets the operator", () => {
     }
   });
 
-  test("each sentence of the policy refuses something in these tests", () => {
+  test("each validation of the policy refuses at least one case of these tests", () => {
     const others = [
       ...[`neither makes nor deletes a ${DEFINITION}`, "changes only those of etcd.improbable.io"],
       // restore.test.ts

@@ -163,7 +163,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     for (const words of says) expect(refusal).toContain(words);
   });
 
-  test("a name that is too long for a label", async () => {
+  test("a name that is too long for a label value", async () => {
     const spec = { source: SOURCE, destination: DESTINATION };
     await expect(made(spec, ETCD_BACKUPS, "a".repeat(64))).rejects.toThrow(
       "metadata.name is too long; it may have at most 63",
@@ -208,7 +208,7 @@ test.each<[what: string, change: object]>([
   expect((await edit(full, { verify: true })).spec).toMatchObject({ ...change, verify: true });
 });
 
-test("verify may be set at creation or later, and not taken back", async () => {
+test("spec.verify may be set at creation or later, and not removed", async () => {
   const spec = { source: SOURCE, destination: DESTINATION };
   expect((await made({ ...spec, verify: true })).spec.verify).toBe(true);
   const { metadata } = await made(spec);
@@ -227,7 +227,7 @@ test("after creation the rest of the spec cannot be changed, and metadata can", 
   expect(edited.annotations).toEqual({ a: "1" });
 });
 
-test("a status may have every field that the operator writes", async () => {
+test("the schema of the status accepts every field that the operator writes", async () => {
   const backup = await made({ source: SOURCE, destination: DESTINATION });
   const status: EtcdBackup["status"] = {
     observedGeneration: 1,

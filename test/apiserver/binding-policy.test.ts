@@ -48,7 +48,7 @@ function mine(change: object = {}, suffix = "-binding", metadata: object = {}) {
 }
 
 describe("a binding Secret", () => {
-  test("of an EtcdUser is created, read and written by its name, and neither listed nor deleted", async () => {
+  test("of an EtcdUser may be created, read and written by name, and neither listed nor deleted", async () => {
     const made = await operator.create(SECRETS, mine(), OPTIONS);
     await operator.replace(SECRETS, { ...made, data: { password: "YQ==" } }, OPTIONS);
     await operator.get(SECRETS, made.metadata, OPTIONS);
@@ -66,11 +66,11 @@ describe("a binding Secret", () => {
     ["of another kind", mine({}, "-binding", { ownerReferences: [{ ...OWNER, kind: "EtcdCluster" }] }), "of Secrets the operator writes only"],
     ["of a foreign group's kind", mine({}, "-binding", { ownerReferences: [{ ...OWNER, apiVersion: "example.com/v1" }] }), "of Secrets the operator writes only"],
     ["without its label", mine({}, "-binding", { labels: clusterLabels("app") }), "of Secrets the operator writes only"],
-  ])("%s is not created", async (_, draft, says) => {
+  ])("%s may not be created", async (_, draft, says) => {
     await expect(operator.create(SECRETS, draft, OPTIONS)).rejects.toThrow(says);
   }); // biome-ignore format: a table
 
-  test("with a foreign owner is not taken over", async () => {
+  test("without an owner may not be taken over", async () => {
     const draft = mine();
     const theirs = await admin.create(
       SECRETS,
@@ -84,7 +84,7 @@ describe("a binding Secret", () => {
   });
 });
 
-test("the operator requests the certificate of a binding in its own Secret, and no CA", async () => {
+test("the operator may request the certificate of a binding into its own Secret, and no CA", async () => {
   const draft = bindingRequest(user, etcdOf());
   await operator.create(CERTIFICATES, draft, OPTIONS);
   const refused = (change: object) =>
@@ -114,7 +114,7 @@ describe.each<[string, Kind, () => EtcdRole]>([
   ["an EtcdRole", ETCD_ROLES, () => etcdRole({ name: "r" })],
   ["an EtcdUser", ETCD_USERS as unknown as Kind, () => etcdUser({ name: "u" }) as unknown as EtcdRole],
 ])("%s", (_, of, draft) => {
-  test("gets a finalizer and a status; the operator changes nothing else of it, and neither creates nor deletes it", async () => {
+  test("may get finalizers and a status from the operator, which may not otherwise change, create or delete it", async () => {
     const { metadata, status: __, ...wanted } = draft();
     const ref = { namespace, name: metadata.name };
     const made = await admin.create(of, { ...wanted, metadata: ref }, OPTIONS);

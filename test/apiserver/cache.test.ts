@@ -90,7 +90,7 @@ async function beBusy(set: string, rounds: number): Promise<void> {
 }
 
 describe("a cache", () => {
-  test("reads the state as a stream and then every change", async () => {
+  test("receives the initial state as a stream and then every change", async () => {
     const set = newSet();
     for (let n = 0; n < 5; n++) await write(set, `before-${n}`, "1");
     const followed = follow(set);
@@ -102,7 +102,7 @@ describe("a cache", () => {
     expect(followed.cache.stats).toMatchObject({ syncs: 1, restarts: {} });
   });
 
-  test("shows the version of our own write soon", async () => {
+  test("shows the client's own write soon", async () => {
     const set = newSet();
     const { cache } = follow(set);
     await cache.whenSynced(signal);
@@ -111,7 +111,7 @@ describe("a cache", () => {
     expect(cache.get(metadata)?.metadata.uid).toBe(metadata.uid);
   });
 
-  test("keeps only the selected fields and never managedFields, and its objects cannot be changed", async () => {
+  test("stores only the selected fields without managedFields, and its objects are frozen", async () => {
     const set = newSet();
     await write(set, "a", "1");
     const { cache } = follow(set, kube, {
@@ -125,7 +125,7 @@ describe("a cache", () => {
     expect(() => Object.assign(only?.metadata.labels ?? {}, { set: "other" })).toThrow(TypeError);
   });
 
-  test("follows objects as large as they may be, of which four exceed the limit of an answer", async () => {
+  test("follows objects of the largest size, even if a full list exceeds the size limit of a response", async () => {
     const set = newSet();
     const metadata = (name: string) => ({ name: `${set}-${name}`, namespace, labels: { set } });
     /** Objects with `<`: each is stored as one byte and sent as six. */
@@ -178,8 +178,8 @@ describe("a cache", () => {
   });
 });
 
-describe("a cache outlives", () => {
-  test("a killed API server, and then shows the changes made while it was away", async () => {
+describe("a cache recovers from", () => {
+  test("a restart of the API server and shows changes made afterwards", async () => {
     const set = newSet();
     const followed = follow(set);
     await beBusy(set, 3);
@@ -219,7 +219,7 @@ describe("a cache outlives", () => {
     await expectSame(set, followed, 30_000);
   });
 
-  test("a frozen link, which it abandons after the idle time", async () => {
+  test("a frozen connection, which is replaced after the idle time", async () => {
     const set = newSet();
     const idle = new AbortController();
     const { proxy, client } = await proxied();

@@ -37,7 +37,7 @@ function nodePort(service: Service): number | undefined {
   return service.spec?.ports?.[0]?.nodePort;
 }
 
-test("the Service is opened and closed again, and keeps its address; node ports stay as long as they are needed", async () => {
+test("the Service keeps its cluster IP when its type changes, and its node port while the type needs one", async () => {
   const made = await server.client.create(SERVICES, wanted({ type: "ClusterIP" }), OPTIONS);
   const byPort = await put(made, wanted({ type: "NodePort", metadata: { annotations: { "example.com/a": "1" } } }));
   expect(nodePort(byPort)).toBeGreaterThan(0);
@@ -53,7 +53,7 @@ test("the Service is opened and closed again, and keeps its address; node ports 
   expect(closed.metadata.annotations).toEqual(made.metadata.annotations);
 });
 
-test("fields of a cloud controller stay while the Service is open, and its class cannot be changed", async () => {
+test("fields that a cloud controller sets are kept while the Service has the type LoadBalancer", async () => {
   const named = (given: EtcdCluster["spec"]["clientService"]) => wanted(given, "other-client");
   const made = await server.client.create(SERVICES, named({ type: "ClusterIP" }), OPTIONS);
   const loadBalancerClass = "example.com/lb";

@@ -54,13 +54,13 @@ describe("objects", () => {
     });
   });
 
-  test("are tried in a dry run without being created", async () => {
+  test("are validated by a dry run without being created", async () => {
     const tried = await kube.create(SECRETS, secret("tried-out", { a: "1" }), { ...OPTIONS, dryRun: true });
     expect(tried.data).toEqual({ a: "MQ==" });
     expect(await kube.find(SECRETS, { namespace, name: "tried-out" }, OPTIONS)).toEqual({ is: "absent" });
   });
 
-  test("that are missing are absent, which differs from a kind that is not served", async () => {
+  test("that do not exist are reported differently from a kind that is not served", async () => {
     const ref = { namespace, name: "missing" };
     await expect(kube.get(SECRETS, ref, OPTIONS)).rejects.toMatchObject({ code: "KubeNotFound" });
     expect(await kube.find(SECRETS, ref, OPTIONS)).toEqual({ is: "absent" });
@@ -74,7 +74,7 @@ describe("objects", () => {
     expect(await kube.find(unserved, ref, OPTIONS)).toMatchObject({ is: "unknown" });
   });
 
-  test("are listed over several pages, with kind and version put back", async () => {
+  test("are listed over several pages, and each has kind and apiVersion", async () => {
     for (let n = 0; n < 7; n++) await kube.create(SECRETS, secret(`page-${n}`), OPTIONS);
     const all = await kube.list(SECRETS, { namespace, limit: 3 }, OPTIONS);
     const names = all.items.map((item) => item.metadata.name);
@@ -143,7 +143,7 @@ describe("preconditions", () => {
 });
 
 describe("server-side apply", () => {
-  test("makes, changes and takes back fields, and writes nothing when nothing differs", async () => {
+  test("sets, changes and removes fields, and writes nothing when nothing differs", async () => {
     const first = await kube.apply(SERVICES, service("applied", 1), { ...OPTIONS, force: false });
     const same = await kube.apply(SERVICES, service("applied", 1), { ...OPTIONS, force: false });
     expect(same.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
@@ -171,7 +171,7 @@ describe("server-side apply", () => {
     expect(forced.spec?.selector).toEqual({ app: "mine" });
   });
 
-  test("with a uid changes only the object with that uid, and creates none", async () => {
+  test("with a uid changes only the object with this uid, and creates none", async () => {
     const draft = service("by-uid", 1);
     const withUid = { ...draft, metadata: { ...draft.metadata, uid: "00000000-0000-0000-0000-000000000000" } };
     const options = { ...OPTIONS, force: true };
@@ -182,7 +182,7 @@ describe("server-side apply", () => {
     expect((await kube.apply(SERVICES, right, options)).metadata.uid).toBe(made.metadata.uid);
   });
 
-  test("of the status subresource leaves the rest alone", async () => {
+  test("of the status subresource does not change the spec", async () => {
     const draft = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "budget", namespace } };
     const made = await kube.apply(
       POD_DISRUPTION_BUDGETS,
@@ -199,7 +199,7 @@ describe("server-side apply", () => {
     expect(after.spec).toEqual(made.spec);
   });
 
-  test("owns its fields under the operator's name", async () => {
+  test("records the operator as field manager", async () => {
     const made = await kube.apply(SERVICES, service("owned", 1), { ...OPTIONS, force: true });
     const { managedFields } = made.metadata;
     expect(managedFields?.map((entry) => entry.manager)).toEqual([FIELD_MANAGER]);
@@ -229,7 +229,7 @@ describe("refusals", () => {
     });
   });
 
-  test("an exceeded quota is invalid, since it is about the object and not about our rights", async () => {
+  test("an exceeded quota is KubeInvalid and not KubeForbidden", async () => {
     const quotas = resource<KubeObject>({
       group: "",
       version: "v1",
@@ -260,7 +260,7 @@ describe("refusals", () => {
     }, 20_000);
   });
 
-  test("a schema violation is invalid, with the field in the message", async () => {
+  test("a schema violation is KubeInvalid, with the field in the message", async () => {
     const bad = kube.create(SERVICES, service("bad", 0), OPTIONS);
     await expect(bad).rejects.toMatchObject({
       code: "KubeInvalid",
@@ -283,7 +283,7 @@ describe("refusals", () => {
     await client.close();
   });
 
-  test("a page token or a watch from too long ago is expired", async () => {
+  test("a watch from an old resourceVersion is served or refused as KubeExpired", async () => {
     const watch = kube.watch(SECRETS, { resourceVersion: "1", timeoutSeconds: 5 }, OPTIONS);
     const first = watch.next().then(
       () => "something came",
@@ -295,8 +295,8 @@ describe("refusals", () => {
   });
 });
 
-describe("next to the official client", () => {
-  test("the same requests give the same objects", async () => {
+describe("compared with the official client", () => {
+  test("the same requests return the same objects", async () => {
     const oracle = oracleFor(server.kubeconfig);
     await kube.create(SECRETS, secret("seen-by-both", { k: "v" }), OPTIONS);
     const mine = await kube.get(SECRETS, { namespace, name: "seen-by-both" }, OPTIONS);

@@ -75,7 +75,7 @@ test("a failing exec plugin is reported with its file and field", async () => {
   });
 });
 
-test("a pod reaches the server with its mounted files, also after token and CA were replaced", async () => {
+test("a pod connects with its mounted files, also after the token and the CA were replaced", async () => {
   const certificates = readFileSync(join(server.kubeconfig, "..", "certs", "apiserver.crt"), "utf8");
   const mount = (token: string, ca: string): void => {
     writeFileSync(join(folder, "token"), token);

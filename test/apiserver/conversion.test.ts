@@ -124,7 +124,7 @@ const EVERYTHING = {
 };
 
 describe("an EtcdCluster of v1alpha1", () => {
-  test("is read as v1beta1, and as v1alpha1 as it was written", async () => {
+  test("can be read as v1beta1, and is unchanged when read as v1alpha1", async () => {
     const written = await made("slide", { replicas: 3 }, ALPHA);
     expect((await read("slide")).spec).toEqual({
       replicas: 3,
@@ -147,7 +147,7 @@ describe("an EtcdCluster of v1alpha1", () => {
     expect(webhooks.asked).toContain("/conversion 200");
   });
 
-  test("is checked by the webhook for v1beta1 and by its own schema", async () => {
+  test("is checked by the admission webhook for v1beta1 and by its own schema", async () => {
     webhooks.asked.length = 0;
     await made("checked", { replicas: 3 }, ALPHA);
     expect(webhooks.asked).toContain("/admission/etcdclusters 200");
@@ -156,11 +156,11 @@ describe("an EtcdCluster of v1alpha1", () => {
   });
 });
 
-describe("an annotation that no conversion has written, with fields that v1alpha1 lacks,", () => {
+describe("an annotation for fields that v1alpha1 lacks, when no conversion has written it,", () => {
   // Its conversion would bypass the schema of v1beta1.
   const planted = JSON.stringify({ podTemplate: { spec: { containers: "text" } }, disruptionBudget: "Bogus" });
 
-  test("is refused when a person adds it, and may be left alone or removed", async () => {
+  test("is refused when a person adds it, and may be kept unchanged or removed", async () => {
     let number = 0;
     for (const text of [planted, "{"]) {
       // A policy applies a moment after its creation.
@@ -185,7 +185,7 @@ describe("an annotation that no conversion has written, with fields that v1alpha
   });
 });
 
-test("a v1alpha1 manifest without TLS removes no TLS, also while the webhook is away", async () => {
+test("a v1alpha1 manifest without TLS cannot remove TLS, even without the webhook", async () => {
   const name = "of-before-tls";
   const tls = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
   await made(name, { replicas: 3, tls });
@@ -203,23 +203,27 @@ test("a v1alpha1 manifest without TLS removes no TLS, also while the webhook is 
   await deleted(ALPHA, name);
 });
 
-describe("the TLS fields that v1alpha1 lacks may be dropped where TLS is off", () => {
+describe("whether the annotation with TLS fields may be removed from a v1alpha1 object:", () => {
   const none = { provider: "None" };
   const cases: { name: string; tls: object; isDropped: boolean }[] = [
-    { name: "also with a version", tls: { peer: none, client: none, minVersion: "TLS1.3" }, isDropped: true },
     {
-      name: "also with further fields for clients",
+      name: "allowed with tls off and a version",
+      tls: { peer: none, client: none, minVersion: "TLS1.3" },
+      isDropped: true,
+    },
+    {
+      name: "allowed with tls off and other client fields",
       tls: { peer: none, client: { ...none, verifyClients: false, plaintextFor: "5m" } },
       isDropped: true,
     },
-    { name: "but not where clients use it", tls: { peer: none, client: { provider: "Operator" } }, isDropped: false },
+    { name: "refused if clients use tls", tls: { peer: none, client: { provider: "Operator" } }, isDropped: false },
     {
-      name: "but not where members use it",
+      name: "refused if members use tls",
       tls: { peer: { provider: "CertManager", certManager: { issuerRef: { name: "None" } } }, client: none },
       isDropped: false,
     },
     {
-      name: "but not for names that look like none",
+      name: "refused even if names are none",
       tls: { peer: { provider: "Operator" }, client: { provider: "Secret", secret: NAMED_NONE } },
       isDropped: false,
     },
@@ -265,10 +269,10 @@ async function storedAs(version: string): Promise<void> {
   await systemClock.sleep(3_000, OPTIONS.signal);
 }
 
-describe("an EtcdCluster that the previous release stored with a person's own annotation", () => {
+describe("an EtcdCluster that the previous release stored with an invalid annotation", () => {
   const texts = ["{", '{"podTemplate":{"spec":{"containers":[null]}}}', '{"paused":"maybe"}', TOO_LARGE];
 
-  test("does not hide others, can be written in both versions, and can be deleted", async () => {
+  test("breaks no list, can be written in both versions, and can be deleted", async () => {
     const name = (index: number) => `of-old-${index}`;
     await unguarded(async () => {
       await storedAs("v1alpha1");
@@ -294,7 +298,7 @@ describe("an EtcdCluster that the previous release stored with a person's own an
   }, 120_000);
 });
 
-describe("an EtcdCluster with more than an annotation of v1alpha1 can hold", () => {
+describe("an EtcdCluster with more content than an annotation of v1alpha1 can hold", () => {
   const large = (name: string, bytes: number) => made(name, { replicas: 3, podTemplate: podTemplateOf(bytes) });
   const podTemplateOf = (bytes: number) => ({
     spec: { containers: [{ name: "side", image: "i", ...PLAIN, env: [{ name: "A", value: "x".repeat(bytes) }] }] },
@@ -304,7 +308,7 @@ describe("an EtcdCluster with more than an annotation of v1alpha1 can hold", () 
     await expect(large("too-large", 300_000)).rejects.toThrow("its spec has 300400 characters");
   });
 
-  test("stored without a check breaks no list, and can be made smaller as v1beta1", async () => {
+  test("that was stored without a check breaks no list, and can be made smaller as v1beta1", async () => {
     const name = "unchecked";
     await unguarded(async () => await vi.waitFor(() => large(name, 300_000), { timeout: 30_000, interval: 200 }));
     const { items } = await admin.list(ALPHA, {}, OPTIONS);
@@ -325,7 +329,7 @@ describe("an EtcdCluster with more than an annotation of v1alpha1 can hold", () 
     await deleted(ALPHA, name);
   });
 
-  test("cannot get its annotation through v1beta1 either", async () => {
+  test("cannot get the annotation in v1beta1", async () => {
     for (const text of ["{", '{"paused":true}'])
       await expect(made("by-hand-beta", { replicas: 3 }, BETA, { [BEYOND]: text })).rejects.toThrow(NOT_BY_HAND);
   });
@@ -339,7 +343,7 @@ describe("an EtcdCluster of v1beta1 with every field", () => {
     expect((await made(name, EVERYTHING)).spec).toEqual(EVERYTHING);
   });
 
-  test("is read as v1alpha1 and written back as it was read", async () => {
+  test("is unchanged when it is read as v1alpha1 and written back", async () => {
     const alpha = await read(name, ALPHA);
     expect(alpha.apiVersion).toBe("etcd.improbable.io/v1alpha1");
     expect(alpha.spec).toEqual({
@@ -413,7 +417,7 @@ describe("many EtcdClusters", () => {
     await Promise.all(Array.from({ length: count }, worker));
   }
 
-  test("are listed and written in both versions while a new certificate is issued and trusted, and no call fails", async () => {
+  test("can be listed and written in both versions while the webhook's certificate is replaced, and no call fails", async () => {
     await side(8, (name) => made(name, { ...EVERYTHING, replicas: 3 }));
     const load = { lists: 0, writes: 0, failed: [] as string[] };
     let isOver = false;
@@ -469,8 +473,8 @@ describe("many EtcdClusters", () => {
   }, 240_000);
 });
 
-describe("while no operator runs", () => {
-  test("v1beta1 works; v1alpha1 fails with the reason, and works again with a new operator", async () => {
+describe("without a running operator", () => {
+  test("requests in v1beta1 work, and requests in v1alpha1 fail until an operator runs again", async () => {
     await made("lonely", { replicas: 3 });
     await webhooks.close();
     try {

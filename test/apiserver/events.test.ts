@@ -24,7 +24,7 @@ async function told(reason: string, namespace = "default") {
   return items.filter((event) => event.reason === reason);
 }
 
-test("the server accepts events and their counts", async () => {
+test("the API server accepts events and updates of their counts", async () => {
   const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
   const note = { type: "Warning" as const, reason: "replace-dead", action: "RemoveMember", note: "ö".repeat(2_000) };
   for (let n = 0; n < 3; n++) recorder.record(db, note);
@@ -47,7 +47,7 @@ test("events of cluster-scoped objects and with very long names are accepted", a
   expect(await told("seen")).toHaveLength(2);
 });
 
-test("an event in a deleted namespace is dropped, and the next one is written", async () => {
+test("an event in a deleted namespace is dropped, and the next event is written", async () => {
   const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
   const note = { type: "Normal" as const, reason: "after-gone", action: "Look", note: "n" };
   recorder.record({ ...db, namespace: "gone" }, note);

@@ -120,7 +120,7 @@ async function mustBecomeMembers(cluster: EtcdCluster): Promise<void> {
   expect(await binary?.refusal(...flags), flags.join(" ")).toBeUndefined();
 }
 
-test(`${RUNS} generated specs: the valid ones become members, the invalid ones are refused with the reason`, {
+test(`of ${RUNS} generated specs, valid ones give accepted members, and invalid ones are refused with the reason`, {
   timeout: 60_000 + RUNS * 2_000,
 }, async () => {
   const seen = { good: 0, schema: 0, webhook: 0 };

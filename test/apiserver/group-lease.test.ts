@@ -45,7 +45,7 @@ async function member(process: string) {
 
 const rollNow = async () => rollOf(await server.client.get(LEASES, REF, OPTIONS), GROUP);
 
-test("an API server accepts the patches by which processes renew and leave, and refuses a late one", async () => {
+test("the API server accepts patches by which processes renew and release a lease, and refuses an outdated patch", async () => {
   const a = await member("a");
   await vi.waitFor(() => expect(a.lease.mayAct()).toBe(true), 10_000);
   const b = await member("b");

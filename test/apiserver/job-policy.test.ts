@@ -91,7 +91,7 @@ function secret(items: readonly object[], more: object = {}): object {
   return pod({ volumes: [{ name: "credentials", projected: { sources } }] });
 }
 
-describe("the operator creates", () => {
+describe("the operator may create", () => {
   test.each([
     ["the Job of a backup", draft()],
     [
@@ -116,13 +116,13 @@ describe("the operator creates", () => {
     ],
     ["the Job of a verification on a volume", verification({ destination: { volume: { claimName: "c" } } })],
     ["the Job of a deletion", deletionJob(backup(), goodTarget(backup()), IMAGE)],
-  ])("%s, and deletes it", async (_, of) => {
+  ])("%s, and may delete it", async (_, of) => {
     // biome-ignore format: a table
     const { metadata } = await made(next(), {}, of);
     await operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
   });
 
-  test("no EtcdBackup of its own, and changes only finalizers and status of others", async () => {
+  test("no EtcdBackup without a schedule, and may change only finalizers and status of existing ones", async () => {
     const spec = { source: { clusterName: "my-etcd" }, destination: { s3: { bucket: "bb" } } };
     const manifest = {
       apiVersion: "etcd.improbable.io/v1beta1",
@@ -148,7 +148,7 @@ describe("the operator creates", () => {
     await expect(gone).rejects.toThrow("only what has the label");
   });
 
-  test("an EtcdBackup of a schedule, and deletes it, but changes neither its spec nor its labels", async () => {
+  test("an EtcdBackup of a schedule, and may delete it, and may not change its spec or labels", async () => {
     const draft = backupFor(schedule(), Date.UTC(2026, 0, 1), 0);
     const manifest = { ...draft, metadata: { ...draft.metadata, namespace } };
     const live = await operator.create(ETCD_BACKUPS, manifest, OPTIONS);
@@ -162,7 +162,7 @@ describe("the operator creates", () => {
     await operator.delete(ETCD_BACKUPS, live.metadata, asRead(live));
   });
 
-  test("EtcdBackups of schedules, and deletes none that only looks like one", async () => {
+  test("EtcdBackups of schedules, and may delete no EtcdBackup that lacks one of the labels", async () => {
     const { spec, metadata: own } = backupFor(schedule(), Date.UTC(2027, 0, 1), 0);
     const metadata = { namespace };
     const manifest = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdBackup", spec };
@@ -178,7 +178,7 @@ describe("the operator creates", () => {
     await expect(operator.delete(ETCD_BACKUPS, now.metadata, asRead(now))).rejects.toThrow("only what has the label");
   });
 
-  test("a query for events of one object, which the API server accepts", async () => {
+  test("queries for events of one object", async () => {
     const query = { namespace, fieldSelector: "regarding.uid=abc,type=Warning" };
     expect((await operator.list(EVENTS, query, OPTIONS)).items).toEqual([]);
   });
@@ -301,13 +301,13 @@ describe("the policy lets the operator create no Job with", () => {
     expect(answer).toContain(says);
   });
 
-  test("all this, but lets other accounts create such Jobs", async () => {
+  test("such changes, and other accounts may create such Jobs", async () => {
     for (const [, change] of CASES.filter(([what]) => ["another image", "no owner", "a whole Secret"].includes(what)))
       await made(next(), change, draft(), admin);
   });
 });
 
-describe("with cluster-admin, the policy alone lets the operator", () => {
+describe("the policy lets the operator, even with the role cluster-admin,", () => {
   beforeAll(async () => {
     const group = "rbac.authorization.k8s.io";
     const binding = {
@@ -330,7 +330,7 @@ describe("with cluster-admin, the policy alone lets the operator", () => {
     await vi.waitFor(() => expect(change()).rejects.toThrow("the operator changes no Job"), { timeout: 30_000 });
   });
 
-  test("not change a Job, not even its own", async () => {
+  test("not change a Job, even its own", async () => {
     const own = await made(next());
     const change = operator.patch(JOBS, own.metadata, { spec: { suspend: true } }, { ...OPTIONS, type: "merge" });
     await expect(change).rejects.toThrow("the operator changes no Job");
@@ -344,7 +344,7 @@ describe("with cluster-admin, the policy alone lets the operator", () => {
   });
 });
 
-test("each sentence of the policy refuses something in these tests", () => {
+test("each validation of the policy refuses at least one case of these tests", () => {
   const said = [...CASES.map(([, , says]) => says), "the operator changes no Job"];
   const silent = jobValidations(IMAGE).filter(({ message }) => !said.some((says) => message.includes(says)));
   expect(silent.map(({ message }) => message)).toEqual([]);

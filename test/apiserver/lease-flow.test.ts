@@ -44,7 +44,7 @@ test.each([
   ["PATCH", `${LEASES}/kube-system/${LEASE}`],
   ["POST", `${LEASES}/kube-system/leases`],
   ["GET", `${LEASES}/etcd-operator-system/${LEASE}-shard-0`],
-])("requests that keep the operator's leases do not wait for its other requests: %s %s", async (method, path) => {
+])("requests for the operator's leases have a priority level of their own: %s %s", async (method, path) => {
   await vi.waitFor(async () => expect(await lineOf(method, path)).toBe("etcd-cluster-operator-leases"), 10_000);
 });
 
@@ -52,6 +52,6 @@ test.each([
   ["GET", "/api/v1/pods?limit=1"],
   ["GET", "/apis/etcd.improbable.io/v1beta1/etcdclusters?limit=1"],
   ["GET", `${LEASES}/default/${LEASE}`],
-])("all other requests wait with those of every account: %s %s", async (method, path) => {
+])("all other requests have the priority level of service accounts: %s %s", async (method, path) => {
   expect(await lineOf(method, path)).toBe("service-accounts");
 });

@@ -42,7 +42,7 @@ async function candidate(name: string, identity: string, port?: number, duration
 
 const leads = (who: { election: Election }) => vi.waitFor(() => expect(who.election.mayAct()).toBe(true), 20_000);
 
-test("the lease is taken over within three seconds after a graceful stop, with the real times", async () => {
+test("the lease is taken over within three seconds after a graceful stop", async () => {
   const a = await candidate("graceful", "a");
   await leads(a);
   const b = await candidate("graceful", "b");
@@ -62,7 +62,7 @@ test("the lease is taken over within three seconds after a graceful stop, with t
   await b.end();
 });
 
-test("a leader that is cut off stops before the next one begins", async () => {
+test("a leader without a connection stops before the next leader begins", async () => {
   const proxy = await startFaultProxy(server.port);
   const a = await candidate("cut-off", "a", proxy.port, QUICK);
   await leads(a);
@@ -77,7 +77,7 @@ test("a leader that is cut off stops before the next one begins", async () => {
   await proxy.stop();
 });
 
-test("of two processes that start together one leads, and continues through a restart of the API server", async () => {
+test("one of two processes leads, and keeps leading through a restart of the API server", async () => {
   const both = await Promise.all([candidate("together", "a"), candidate("together", "b")]);
   await vi.waitFor(() => expect(both.filter(({ election }) => election.mayAct())).toHaveLength(1), 10_000);
   const leader = both.find(({ election }) => election.mayAct());

@@ -42,10 +42,10 @@ const ON_PURPOSE: Listed = {
   "A pod without a node is deleted in one write, not in two at the same moment.": ["pod: the events of a watch"],
   "The people of the simulated world write complete and valid EtcdClusters only; schema.test.ts has the others.": [
     "defaults: an EtcdCluster with only its size",
-    "what the schemas forbid: a negative number of members",
-    "what the schemas forbid: too many members",
-    "what the schemas forbid: an unknown version",
-    "what the schemas forbid: a cluster's storage stays",
+    "objects that violate the schemas: a negative number of members",
+    "objects that violate the schemas: too many members",
+    "objects that violate the schemas: an unknown version",
+    "objects that violate the schemas: a cluster's storage stays",
   ],
   "Defaults of an EtcdPeer are not filled in: the operator writes all that it later reads.": [
     "defaults: an EtcdPeer with only its cluster",
@@ -325,7 +325,7 @@ const STORIES: readonly Story[] = [
     },
   },
   {
-    name: "what the schemas forbid",
+    name: "objects that violate the schemas",
     async tell({ kube, namespace, diary }) {
       let count = 0;
       const tried = async <T extends EtcdPeer | EtcdCluster>(
@@ -534,6 +534,6 @@ describe.concurrent("the simulated API server answers as the real one", () => {
   });
 });
 
-test("each listed difference belongs to a story", () => {
+test("each listed difference names a scenario", () => {
   expect(strayLines(STORIES, ON_PURPOSE)).toEqual([]);
 });

@@ -53,14 +53,14 @@ const [UID, DELETE, FIRST] = [SCHEDULE_UID_ANNOTATION, DELETE_OBJECT_ANNOTATION,
   (mark) => [mark, notByHand("annotations", mark)] as const,
 ) as [readonly [string, string], readonly [string, string], readonly [string, string]];
 
-describe("an account that may create EtcdBackups", () => {
+describe("a user with the right to create EtcdBackups", () => {
   test.each<[string, object, string]>([
     ["a schedule's label", { annotations: {} }, LABEL],
     ["a label without a schedule", { annotations: {}, labels: { [SCHEDULE_LABEL]: "" } }, LABEL],
     ["a schedule's uid", { labels: {} }, UID[1]],
-    ["the mark of a retention", { labels: {}, annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
-    ["the mark of an upgrade", { labels: {}, annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
-  ])("creates none with %s", async (_, metadata, because) => {
+    ["the annotation of a retention", { labels: {}, annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
+    ["the annotation of an upgrade", { labels: {}, annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
+  ])("may not create an EtcdBackup with %s", async (_, metadata, because) => {
     await expect(posed("posed", metadata)).rejects.toThrow(because);
     await expect(posed("posed", metadata, "v1alpha1")).rejects.toThrow(because);
   });
@@ -68,9 +68,9 @@ describe("an account that may create EtcdBackups", () => {
   test.each<[string, object, string]>([
     ["a schedule's label", { labels: { [SCHEDULE_LABEL]: "nightly" } }, LABEL],
     ["a schedule's uid", { annotations: { [UID[0]]: "uid" } }, UID[1]],
-    ["the mark of a retention", { annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
-    ["the mark of an upgrade", { annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
-  ])("does not add %s to one", async (_, metadata, because) => {
+    ["the annotation of a retention", { annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
+    ["the annotation of an upgrade", { annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
+  ])("may not add %s to an EtcdBackup", async (_, metadata, because) => {
     const plain = await posed("plain", { labels: { team: "storage" }, annotations: {} });
     await expect(admin.patch(ETCD_BACKUPS, plain.metadata, { metadata }, MERGE)).rejects.toThrow(because);
     const { uid, labels } = await admin.get(ETCD_BACKUPS, plain.metadata, OPTIONS).then(({ metadata: now }) => now);
@@ -78,7 +78,7 @@ describe("an account that may create EtcdBackups", () => {
     await admin.delete(ETCD_BACKUPS, plain.metadata, { ...OPTIONS, preconditions: { uid } });
   });
 
-  test("does not change such marks, and may remove each", async () => {
+  test("may not change these labels and annotations of an EtcdBackup, and may remove each", async () => {
     const made = await operator.create(ETCD_BACKUPS, draft("nightly-20270101-000000"), OPTIONS);
     await operator.patch(ETCD_BACKUPS, made.metadata, { metadata: { annotations: { [DELETE[0]]: "true" } } }, MERGE);
     const edit = async (metadata: object) => await admin.patch(ETCD_BACKUPS, made.metadata, { metadata }, MERGE);

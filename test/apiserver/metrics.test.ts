@@ -76,24 +76,24 @@ async function ask(token?: string, { path = "/metrics", method = "GET", from = "
   });
 }
 
-test.each(["metrics", "webhooks"] as const)("openssl accepts the certificate on the port of %s", async (what) => {
+test.each(["metrics", "webhooks"] as const)("openssl accepts the certificate at the port for %s", async (what) => {
   await expectGoodServing(ports[what], webhookHost(OPERATOR_NAMESPACE), ca);
 });
 
-test("a client without a token, or with an unknown token, has to authenticate", async () => {
+test("a client without a token or with an unknown token gets status 401", async () => {
   expect(await ask()).toMatchObject({ status: 401, challenge: "Bearer" });
   const { status, text } = await ask("nobody-has-this-one");
   expect(status).toBe(401);
   expect(text).toBe("the API server does not know this token\n");
 });
 
-test("a client without the right gets its name in the refusal", async () => {
+test("a client without the right is refused with its user name in the message", async () => {
   const { status, text } = await ask(tokenOf("nobody"));
   expect(status).toBe(403);
   expect(text).toContain("nobody may not get the path /metrics");
 });
 
-test("a client with the right reads the metrics", async () => {
+test("a client with the right can read the metrics", async () => {
   const rbac = "rbac.authorization.k8s.io";
   await install(server.client, {
     apiVersion: `${rbac}/v1`,
@@ -121,8 +121,8 @@ test("the metrics port serves nothing else, and no other port serves metrics", a
   expect((await fetch(`http://127.0.0.1:${ports.http}/healthz`)).status).toBe(200);
 });
 
-describe("during a flood of tokens", () => {
-  test("the API server reviews few of them, and a known client still reads", async () => {
+describe("during a flood of unknown tokens", () => {
+  test("few tokens are sent to the API server for review, and a known client can still read metrics", async () => {
     const before = await reviews();
     // Eight connections of one address are accepted at once.
     const from = (n: number) => `127.0.1.${1 + (n % 10)}`;
@@ -142,7 +142,7 @@ describe("during a flood of tokens", () => {
   }
 });
 
-test("while the API server is away, an unknown client gets the reason, and the operator keeps running", async () => {
+test("while the API server does not answer, an unknown client gets status 503, and the operator keeps running", async () => {
   server.pause();
   try {
     // The rest of the flood above delays it for a moment.
@@ -163,7 +163,7 @@ test("while the API server is away, an unknown client gets the reason, and the o
   await vi.waitFor(async () => expect((await ask(tokenOf("admin"))).status).toBe(200), { timeout: 30_000 });
 }, 90_000);
 
-test("no token is in the log", () => {
+test("the log contains no token", () => {
   for (const token of ["nobody-has-this-one", "wrong-1", tokenOf("nobody"), tokenOf("admin")])
     expect(log).not.toContain(token);
 });

@@ -85,7 +85,7 @@ describe("a cluster's NetworkPolicy", () => {
     expect(spec).toEqual(networkPolicy(asking({ enabled: true })).spec);
   });
 
-  test("follows an edit of spec.networkPolicy, and is repaired after a person has edited it", async () => {
+  test("is updated when spec.networkPolicy is edited, and restored after a person has edited it", async () => {
     expect(await settle({ enabled: true, clients: CLIENTS, metrics: [{ namespaceSelector: {} }] })).toEqual([
       "replaceNetworkPolicy",
     ]);
@@ -96,7 +96,7 @@ describe("a cluster's NetworkPolicy", () => {
     expect(spec?.ingress?.[1]?.from?.slice(-2)).toEqual(CLIENTS);
   });
 
-  test("is written once, also with empty selectors", async () => {
+  test("is written only once, also with empty selectors", async () => {
     const podSelector = { matchLabels: {}, matchExpressions: [{ key: "a", operator: "Exists", values: [] }] };
     const clients = [
       { namespaceSelector: { matchLabels: {}, matchExpressions: [] }, podSelector },
@@ -106,7 +106,7 @@ describe("a cluster's NetworkPolicy", () => {
     expect(await settle({ enabled: true, clients })).toEqual([]);
   });
 
-  test("is deleted when it is disabled", async () => {
+  test("is deleted when spec.networkPolicy disables it", async () => {
     expect(await settle({ enabled: false })).toEqual(["deleteNetworkPolicy"]);
     expect(await server.client.find(NETWORK_POLICIES, REF, OPTIONS)).toEqual({ is: "absent" });
   });
@@ -116,13 +116,13 @@ test.each([
   ["other pods", { matchLabels: { app: "others" } }],
   ["all pods", {}],
   ["members of another cluster", { matchLabels: { "etcd.improbable.io/cluster-name": "my-etcd" } }],
-])("the operator's account may create none for %s", async (_, podSelector) => {
+])("the operator may not create a NetworkPolicy that selects %s", async (_, podSelector) => {
   await expect(operator.create(NETWORK_POLICIES, selecting(podSelector), OPTIONS)).rejects.toThrow(
     "the operator's NetworkPolicies select the members of the EtcdCluster of their name, and limit only ingress",
   );
 });
 
-test("the operator's account may create none that restricts egress of members", async () => {
+test("the operator may not create a NetworkPolicy that restricts egress of members", async () => {
   const { metadata, ...rest } = networkPolicy(asking({ enabled: true }));
   const spec: NonNullable<NetworkPolicy["spec"]> = { ...rest.spec!, policyTypes: ["Ingress", "Egress"] };
   await expect(operator.create(NETWORK_POLICIES, { ...rest, metadata, spec }, OPTIONS)).rejects.toThrow(OPERATOR);
@@ -175,7 +175,7 @@ describe("spec.networkPolicy", () => {
     await expect(made("worse", { clients })).rejects.toThrow(says);
   });
 
-  test("keeps an unknown field, so that it is refused instead of matching every client", async () => {
+  test("keeps an unknown field in the stored object, so that the operator can refuse it", async () => {
     const clients = [{ namespaceSelector: { matchlabels: { team: "a" } } }];
     const { spec } = await made("misspelt", { enabled: true, clients });
     expect(spec.networkPolicy?.clients).toEqual(clients);

@@ -77,7 +77,7 @@ test.each([
   },
 );
 
-describe("one operator per Kubernetes cluster", () => {
+describe("operators in one Kubernetes cluster:", () => {
   const options = { signal: new AbortController().signal };
   const holderIn = async (namespace: string) =>
     (await server.client.get(LEASES, { namespace, name: OPERATOR }, options)).spec?.holderIdentity;
@@ -99,7 +99,7 @@ describe("one operator per Kubernetes cluster", () => {
       await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd as unknown as CustomResourceDefinition, options);
   });
 
-  test("of two installations one acts; the other reports which one it waits for, and takes over after its end", async () => {
+  test("one of two installations acts; the other reports that it waits, and takes over later", async () => {
     const here = startOperator("default");
     await said(here, AT_WORK);
     const there = startOperator("kube-public");
@@ -121,7 +121,7 @@ describe("one operator per Kubernetes cluster", () => {
     }
   });
 
-  test("a replica of the same installation takes over from a dead one in one lease's time, not two", async () => {
+  test("a replica of the same installation takes over after one lease duration when the leader is killed", async () => {
     for (const namespace of ["default", "kube-system"]) await forget(namespace);
     const first = startOperator();
     await said(first, AT_WORK);
@@ -145,7 +145,7 @@ describe("one operator per Kubernetes cluster", () => {
     ["rejection", "1"],
     ["exception", "2"],
   ] as const)(
-    "an %s that no code handles ends one of two processes, with %s shards: the other one acts within seconds, before leases expire",
+    "after an unhandled %s ends one of two processes, with %s shards, the other process takes over within seconds",
     async (as, shards) => {
       for (const namespace of ["default", "kube-system"]) await forget(namespace);
       const metadata = { namespace: "default", name: `crash-${as}-${shards}` };
@@ -184,7 +184,7 @@ describe("one operator per Kubernetes cluster", () => {
     },
   );
 
-  test("while a process of an older release holds the only lease that it knows, no other process acts", async () => {
+  test("no other process acts while a process of an older release holds its lease", async () => {
     await forget("default");
     const old = new Election({ client: server.client, namespace: "default", name: OPERATOR, identity: "old-release" });
     const stop = new AbortController();
@@ -214,7 +214,7 @@ describe("one operator per Kubernetes cluster", () => {
     await server.client.delete(LEASES, ref, { ...options, preconditions: { uid: found.value.metadata.uid } });
   }
 
-  test("the operator's rights suffice for its own lease and for no other", async () => {
+  test("the RBAC rules allow the operator to hold its own lease and no other", async () => {
     const rbac = "rbac.authorization.k8s.io";
     const metadata = { namespace: "kube-system", name: "lease-test" };
     const role = { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules: LEASE_PERMISSIONS };

@@ -17,7 +17,7 @@ async function create(name: string): Promise<void> {
   await server.client.create(SECRETS, draft, { signal });
 }
 
-test("where the server does not stream the initial state, it is listed page by page and then watched", async () => {
+test("if the API server does not stream the initial state, the cache lists it page by page and then watches", async () => {
   for (let n = 0; n < 7; n++) await create(`before-${n}`);
   const client: Reader = {
     list: (resource, query, options) => server.client.list(resource, { ...query, limit: 2 }, options),

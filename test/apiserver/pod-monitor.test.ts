@@ -62,14 +62,14 @@ async function settle(): Promise<string | undefined> {
   return told === undefined ? undefined : `${told.status} ${told.reason}`;
 }
 
-test("while the kind is not served, the condition reports it, and the API server is asked every five minutes", async () => {
+test("while the kind PodMonitor is not served, a condition reports it, and the operator tries again every five minutes", async () => {
   wish(true);
   asked = [];
   expect(await settle()).toBe("False MonitorsNotServed");
   expect(asked).toEqual(["/apis"]);
 });
 
-test("once the kind is served, a PodMonitor is created", async () => {
+test("when the kind PodMonitor is served, a PodMonitor is created", async () => {
   await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, POD_MONITOR_DEFINITION, OPTIONS);
   await vi.waitFor(() => server.client.list(POD_MONITORS, {}, OPTIONS), { timeout: 60_000 });
   expect(await settle()).toBe("True Monitored");
@@ -78,7 +78,7 @@ test("once the kind is served, a PodMonitor is created", async () => {
   expect(made.metadata.ownerReferences).toMatchObject([{ kind: "EtcdCluster", name: "my-etcd", controller: true }]);
 });
 
-test("an edited PodMonitor is repaired, and labels that people add stay", async () => {
+test("an edited PodMonitor is restored, and labels that people add are kept", async () => {
   const edit = {
     metadata: { labels: { release: "prometheus" } },
     spec: { podMetricsEndpoints: [{ port: "other" }], namespaceSelector: { any: true } },
@@ -91,7 +91,7 @@ test("an edited PodMonitor is repaired, and labels that people add stay", async 
   expect(now.metadata).toMatchObject({ uid: metadata.uid, labels: { release: "prometheus" } });
 });
 
-test("a deleted PodMonitor is created again; a disabled one is deleted, and the API server is asked no more", async () => {
+test("a deleted PodMonitor is recreated, and a disabled PodMonitor is deleted without further requests", async () => {
   const { metadata } = await server.client.get(POD_MONITORS, REF, OPTIONS);
   const preconditions = { uid: metadata.uid };
   await server.client.delete(POD_MONITORS, REF, { ...OPTIONS, preconditions });
@@ -105,7 +105,7 @@ test("a deleted PodMonitor is created again; a disabled one is deleted, and the 
   expect(asked).toEqual([]);
 });
 
-test("a foreign PodMonitor of that name is left alone", async () => {
+test("a foreign PodMonitor with the cluster's name is not changed", async () => {
   const theirs = await server.client.create(
     POD_MONITORS,
     { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor", metadata: REF },

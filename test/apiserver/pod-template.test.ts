@@ -90,7 +90,7 @@ function isTaken({ status }: Answer): boolean {
   return status < 300;
 }
 
-test("the API server's own description of a pod template has these merge keys and no others", async () => {
+test("the merge keys in the API server's OpenAPI description are those that the operator uses", async () => {
   const { body } = await ask("GET", "/openapi/v2");
   const { keys, scalars } = mergedLists((body as unknown as OpenApi).definitions);
   expect(MERGE_KEYS).toEqual(keys);
@@ -262,13 +262,13 @@ const refused: typeof taken = [
   ["no spec", { spec: null as never }],
 ];
 
-describe("a patch that the API server refuses is refused as the operator merges it, too:", () => {
+describe("a pod template patch that the API server refuses is also refused after the operator's merge:", () => {
   for (const [name, template] of refused) {
     test(name, async () => expect(isTaken(await expectSame(template))).toBe(false));
   }
 });
 
-test("new items come after the operator's, while the API server puts them first: the only difference, on purpose", async () => {
+test("the operator's merge appends new list items, and the API server's merge prepends them", async () => {
   const sidecar = { spec: { containers: [{ name: "shipper", image: "busybox" }] } };
   const names = ({ body }: Answer) => body.template?.spec.containers.map(({ name }) => name);
   expect(names(await patched(sidecar))).toEqual(["shipper", "etcd"]);
@@ -335,7 +335,7 @@ const wishes = fc.record({
     .map(([part, sidecars, rest]) => ({ ...rest, containers: [...sidecars, { name: "etcd", ...part }] })),
 });
 
-test("any patch: the API server and the operator merge it with the same result", { timeout: 120_000 }, async () => {
+test("the API server and the operator merge a random patch with the same result", { timeout: 120_000 }, async () => {
   let isTakenOften = 0;
   const property = fc.asyncProperty(wishes, async (template) => {
     if (isTaken(await expectSame(template as PartialPodTemplate))) isTakenOften++;

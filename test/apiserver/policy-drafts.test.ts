@@ -80,7 +80,7 @@ function withKeys(draft: unknown): unknown {
   return made;
 }
 
-test("the operator's own pods are admitted, and the oracle allows them", async () => {
+test("the policy admits the operator's own pods, and they read only Secrets that they may read", async () => {
   for (const [n, { of, draft, may }] of BASES.entries()) {
     expect([n, await refusal(of, draft as Draftlike, `base-${n}`)]).toEqual([n, undefined]);
     const { spec } = (draft as Draftlike).spec.template;
@@ -91,7 +91,7 @@ test("the operator's own pods are admitted, and the oracle allows them", async (
 });
 
 test(
-  "no generated pod that is admitted reads a forbidden Secret",
+  "no randomly changed pod that the policy admits reads a forbidden Secret",
   async () => {
     const tried = fc.sample(changesOf(BASES.length), { numRuns: DRAFTS, seed: SEED });
     const count = { admitted: 0, byPolicy: 0, invalid: 0, reading: 0, forbidden: 0 };

@@ -60,7 +60,7 @@ async function clientWith(env: Record<string, string>): Promise<KubeClient> {
   return new KubeClient({ config, userAgent: "test", transport: httpTransport(config, env) });
 }
 
-test("calls, changes and watches use the proxy of the environment, and changes still need the lease", async () => {
+test("reads, writes and watches use the proxy of HTTPS_PROXY, and writes still need the lease", async () => {
   const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const client = await clientWith({ HTTPS_PROXY: `http://me:secret@${address}` });
   const { metadata } = await client.get(NAMESPACES, { name: "kube-system" }, options);
@@ -77,7 +77,7 @@ test("calls, changes and watches use the proxy of the environment, and changes s
   await Promise.all([client.close(), standby.close()]);
 });
 
-test("without the proxy, or with an exception from it, the name is not found: no request bypasses the proxy", async () => {
+test("without HTTPS_PROXY or with a matching NO_PROXY, requests do not use the proxy", async () => {
   const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   for (const env of [{}, { HTTPS_PROXY: `http://${address}`, NO_PROXY: "kube-apiserver.test" }]) {
     asked = [];

@@ -159,7 +159,7 @@ describe("an EtcdCluster that starts from a backup", () => {
   const edit = (of: EtcdCluster, change: object) =>
     admin.patch(ETCD_CLUSTERS, of.metadata, change, { ...OPTIONS, type: "merge" });
 
-  test("has bootstrap from its creation on; later it can only be removed", async () => {
+  test("can have spec.bootstrap only from its creation on, and only remove it later", async () => {
     const cluster = await begun({ replicas: 3, bootstrap });
     await expect(edit(cluster, { spec: { bootstrap: { fromBackup: { backupName: "other" } } } })).rejects.toThrow(
       "bootstrap cannot be changed after creation; it can be taken away",
@@ -221,7 +221,7 @@ function bare(spec: object): object {
   return { spec: { podFailurePolicy: null, template: { spec } } };
 }
 
-describe("the operator creates", () => {
+describe("the operator may create", () => {
   const image = { repository: "example.test/etcd" };
   test.each([
     ["the Job of a restore", draft()],
@@ -229,12 +229,12 @@ describe("the operator creates", () => {
     ["the Job of a restore with a custom image", draft(into({ spec: { replicas: 3, image } }))],
     ["the Job of a restore with a service account", draft({ serviceAccountName: "cloud" })],
     ["the Job of a restore to a point in time", draft({ until: { revision: "12" } })],
-  ])("%s, and deletes it", async (_, of) => {
+  ])("%s, and may delete it", async (_, of) => {
     const { metadata } = await job({}, of);
     await operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
   });
 
-  test("claims, writes on them the identity of their data, and deletes them", async () => {
+  test("claims, and may annotate them with the identity of their data and delete them", async () => {
     const claim = restoredClaim(restore({ stage: "new" }), "restored-0");
     const { metadata } = await operator.create(PERSISTENT_VOLUME_CLAIMS, claim, OPTIONS);
     const patch = { metadata: { annotations: { "etcd.improbable.io/cluster-id": "abc" } } };
@@ -273,7 +273,7 @@ describe("the operator creates", () => {
   });
 });
 
-describe("the operator creates no Job", () => {
+describe("the operator may not create a Job", () => {
   const TOOL = "run etcdutl only to restore a snapshot";
   const AGENT = "run the agent of operator:test, and nothing else";
   test.each<[string, object, string]>([

@@ -98,7 +98,7 @@ describe("is accepted:", () => {
 });
 
 describe("is refused with the field, the value and what is allowed:", () => {
-  test.each(BAD)("schedule %j, which the operator refuses, too", async (schedule) => {
+  test.each(BAD)("schedule %j, which the operator also refuses", async (schedule) => {
     const refusal = await made(with_({ schedule })).then(() => "it was accepted", String);
     expect(refusal).toContain("spec.schedule");
     expect(refusal).toContain(`it is ${schedule}; it must be five fields`);
@@ -124,7 +124,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     for (const words of says) expect(refusal).toContain(words);
   }); // biome-ignore format: a table
 
-  test("a name that leaves no room for a time", async () => {
+  test("a name that is too long to append a time", async () => {
     await expect(made(LEAST, ETCD_BACKUP_SCHEDULES, "a".repeat(48))).rejects.toThrow(
       "metadata.name is too long; it may have at most 47",
     );
@@ -152,7 +152,7 @@ test("the example is accepted", async () => {
   expect((await made(spec)).spec).toMatchObject(spec);
 });
 
-test("a status may have every field that the operator writes", async () => {
+test("the schema of the status accepts every field that the operator writes", async () => {
   const schedule = await made(LEAST);
   const time = "2026-01-01T12:00:00Z";
   const condition = {

@@ -47,7 +47,7 @@ async function edit<T extends KubeObject>(resource: Resource<T>, name: string, s
   return await kube.patch(resource, { namespace, name }, { spec }, { signal, type: "merge" });
 }
 
-test("the API server accepts the definitions without a condition against them", async () => {
+test("the API server accepts the CustomResourceDefinitions, and their conditions report no problem", async () => {
   for (const { metadata } of crdManifests()) {
     const conditions = await conditionsOf(metadata.name);
     expect(conditions).toEqual({ Established: "True", NamesAccepted: "True" }); // a fault would add NonStructuralSchema
@@ -55,7 +55,7 @@ test("the API server accepts the definitions without a condition against them", 
 });
 
 describe("manifests as users write them", () => {
-  test("a cluster with only a size gets every default", async () => {
+  test("a cluster with only spec.replicas gets every default", async () => {
     const { spec } = await clusterOf("my-etcd", { replicas: 3 });
     expect(spec).toEqual({
       replicas: 3,
@@ -70,7 +70,7 @@ describe("manifests as users write them", () => {
     });
   });
 
-  test("the same cluster may ask for five members", async () => {
+  test("the number of members may be changed to five", async () => {
     await clusterOf("scaled");
     expect((await edit(ETCD_CLUSTERS, "scaled", { replicas: 5 })).spec.replicas).toBe(5);
   });
@@ -315,7 +315,7 @@ describe("a cluster is accepted with", () => {
       }),
     },
     {
-      name: "everything that a Pod may have",
+      name: "a pod template with a sidecar, an init container and a priority class",
       spec: {
         replicas: 3,
         podTemplate: {
@@ -387,7 +387,7 @@ describe("after creation", () => {
     expect(metadata.generation).toBe(1);
   });
 
-  test("bootstrap cannot be given back to a peer that has joined", async () => {
+  test("spec.bootstrap cannot be added again to an EtcdPeer that has joined", async () => {
     const bootstrap = { initialClusterState: "New", static: { initialCluster: [{ host: "a-0.a.foo.svc" }] } };
     await kube.create(ETCD_PEERS, written<EtcdPeer>(ETCD_PEERS, "a-0", { clusterName: "a", bootstrap }), OPTIONS);
     expect((await edit(ETCD_PEERS, "a-0", { bootstrap: null })).spec).not.toHaveProperty("bootstrap");
@@ -399,7 +399,7 @@ describe("after creation", () => {
   });
 });
 
-describe("beside the spec:", () => {
+describe("subresources and output:", () => {
   const scalePath = (name: string) =>
     `/apis/${apiVersionOf(ETCD_CLUSTERS)}/namespaces/default/etcdclusters/${name}/scale`;
 
@@ -420,7 +420,7 @@ describe("beside the spec:", () => {
     await expect(scaleTo(-1)).rejects.toThrow("greater than or equal to 0");
   });
 
-  test("status is written without the spec, and the spec without the status", async () => {
+  test("a status update does not change the spec, and an update of the spec does not change the status", async () => {
     const made = await clusterOf("apart");
     const ref = { namespace, name: "apart" };
     const both = { spec: { replicas: 5 }, status: { ready: "3/3" } };

@@ -69,12 +69,12 @@ async function secretNames(namespace: string): Promise<readonly string[]> {
   return items.map(({ metadata }) => metadata.name).sort();
 }
 
-test("certificates are issued where the role is bound", async () => {
+test("certificates are issued in a namespace in which the role for Secrets is bound", async () => {
   await untilValid(BOUND);
   expect(await secretNames(BOUND)).toContain("my-etcd-client-ca");
 });
 
-test("a cluster without the role reports the missing right and the command that grants it", async () => {
+test("a cluster in a namespace without the role reports the missing right and the command that grants it", async () => {
   await vi.waitFor(async () => expect(await tlsReady(UNBOUND), log).toMatchObject({ status: "Unknown", reason: "RightMissing" }), SOON); // biome-ignore format: one line
   expect((await tlsReady(UNBOUND))?.message).toBe(
     `the operator may not get secrets in namespace ${UNBOUND}; an administrator grants it with: ${COMMAND(UNBOUND)}`,
@@ -82,13 +82,13 @@ test("a cluster without the role reports the missing right and the command that 
   expect(await secretNames(UNBOUND)).toEqual([]);
 });
 
-test("the cluster continues once the role has been granted", async () => {
+test("the cluster continues when the role has been granted", async () => {
   await install(admin, secretsIn(UNBOUND));
   await untilValid(UNBOUND);
   expect(await secretNames(UNBOUND)).toEqual(await secretNames(BOUND));
 });
 
-test("a removed role is reported within two minutes, also by an event, and the cluster continues when it is back", async () => {
+test("a removed role is reported within two minutes in a condition and an event, until it is granted again", async () => {
   const binding = { namespace: BOUND, name: TLS_ROLE };
   const manifest = secretsIn(BOUND);
   const { metadata } = await admin.get(kindOf(manifest), binding, OPTIONS);
@@ -107,7 +107,7 @@ test("a removed role is reported within two minutes, also by an event, and the c
   await untilValid(BOUND);
 }, 240_000);
 
-test("an account that may bind roles in a namespace binds this role with the install's binder role, and no other role", async () => {
+test("the binder role lets an administrator of a namespace grant the role for Secrets and no other role", async () => {
   const rbac = "rbac.authorization.k8s.io";
   const nobody = await server.clientFor("nobody");
   const bind = (manifest: object) => nobody.create(kindOf(manifest), manifest as Draft<KubeObject>, OPTIONS);

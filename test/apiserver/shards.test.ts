@@ -112,7 +112,7 @@ function namesFor(prefix: string, shards: number): readonly string[] {
 }
 
 describe("shards", () => {
-  test("three processes lead one shard each, others take over after a kill or stop, and a new number of shards waits for their end", async () => {
+  test("three processes lead one shard each, take over after a kill or stop, and block another number of shards", async () => {
     const all = [startOperator(3), startOperator(3), startOperator(3)];
     const [a, b, c] = all as [Operator, Operator, Operator];
     await until("each process leads one", () => all.every((each) => led(each) === 1), 60_000);
@@ -160,7 +160,7 @@ describe("shards", () => {
     for (const { log } of [...all, d, e]) expect(log()).not.toMatch(/"level":"error"/);
   }, 180_000);
 
-  test("a process that was suspended does not act when it continues, and shards are shared again", async () => {
+  test("a process that was suspended does not act without its lease, and shards are redistributed afterwards", async () => {
     const [a, b] = [startOperator(2), startOperator(2)] as [Operator, Operator];
     await until("each process leads one", () => [a, b].every((each) => led(each) === 1), 60_000);
     await systemClock.sleep(3_000);
@@ -178,7 +178,7 @@ describe("shards", () => {
     for (const name of names) expect([name, deciders.get(name)?.size]).toEqual([name, 1]);
   }, 120_000);
 
-  test("a process that is stopped while the API server is silent ends within eleven seconds", async () => {
+  test("a process that gets SIGTERM while the API server does not answer ends within eleven seconds", async () => {
     const proxy = await startFaultProxy(server.port);
     const a = startOperator(2, server.kubeconfigFor("admin", proxy.port));
     await until("the process leads both", () => led(a) === 2, 60_000);

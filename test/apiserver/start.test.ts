@@ -29,7 +29,7 @@ async function found(namespace: string): Promise<EtcdCluster> {
   return object as EtcdCluster;
 }
 
-test("a foreign EtcdCluster my-etcd keeps its five members", async () => {
+test("npm start does not change a foreign EtcdCluster named my-etcd", async () => {
   const manifest = {
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
@@ -43,7 +43,7 @@ test("a foreign EtcdCluster my-etcd keeps its five members", async () => {
   expect(await found("default")).toEqual(before);
 });
 
-test("a missing EtcdCluster is created, and a second run keeps what people have changed in it", async () => {
+test("npm start creates a missing EtcdCluster, and a second run keeps changes that people made", async () => {
   const kubectl = new Kubectl(program, server.kubeconfig);
   await kubectl.run(["create", "namespace", "shop"]);
   // No operator makes it Ready here.
@@ -55,7 +55,7 @@ test("a missing EtcdCluster is created, and a second run keeps what people have 
   expect((await found("shop")).spec.replicas).toBe(5);
 });
 
-test("without a terminal nothing is changed, and context and server are named", async () => {
+test("npm start without a terminal changes nothing, and names the context and the server", async () => {
   const args = ["dev/commands/start.ts", "--kubeconfig", server.kubeconfig, "--image", "operator:test"];
   const env = { ...process.env, PATH: `${dirname(program)}:${process.env.PATH}` };
   const { code, stderr } = await run(process.execPath, args, { mayFail: true, env });

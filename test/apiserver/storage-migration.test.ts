@@ -169,7 +169,7 @@ async function readFromDisk(of: AnyResource): Promise<readonly Stored[]> {
   return (await vi.waitFor(read, { timeout: 60_000 })).items;
 }
 
-test("objects are rewritten in the new version with the shipped rights, also during other writes, and keep their content", async () => {
+test("with the shipped RBAC rules, objects are rewritten in the new storage version and keep their content", async () => {
   await storeAll();
   await upgrade();
   const stop = new AbortController();
@@ -220,7 +220,7 @@ test("objects are rewritten in the new version with the shipped rights, also dur
   }
 }, 300_000);
 
-test("objects of the previous release are converted before the operator leads, and rewritten after: no member restarts", async () => {
+test("an upgrade from the previous release converts objects before the operator leads and rewrites them afterwards", async () => {
   await storeAll();
   const was = new Map<string, KubeObject["metadata"]>();
   for (const each of KINDS)

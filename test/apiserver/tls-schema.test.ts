@@ -51,7 +51,7 @@ async function identified(cluster: EtcdCluster): Promise<EtcdCluster> {
 const ISSUER = { issuerRef: { name: "corp" } };
 const SERVED = { serverSecretName: "a", operatorClientSecretName: "b" };
 
-test("a cluster without spec.tls has no TLS, and nothing is filled in", async () => {
+test("the API server adds no default to a cluster without spec.tls", async () => {
   expect((await madeWith(undefined)).spec).not.toHaveProperty("tls");
 });
 
@@ -162,12 +162,12 @@ describe("the API server refuses, with the reason,", () => {
   });
 });
 
-describe("on a cluster that exists", () => {
+describe("on an existing cluster", () => {
   const NONE = { provider: "None" };
   const BROUGHT = { provider: "Secret", secret: SERVED };
   const ISSUED = { provider: "CertManager", certManager: ISSUER };
 
-  test("TLS may be switched on, also without an explicit None before", async () => {
+  test("TLS may be switched on, also if spec.tls was not set before", async () => {
     const plain = await madeWith({ peer: NONE, client: NONE });
     const { spec } = await edited(plain, { peer: { provider: "Operator" } });
     expect(spec.tls).toMatchObject({ peer: { provider: "Operator" }, client: NONE });
@@ -188,7 +188,7 @@ describe("on a cluster that exists", () => {
     expect((await edited(await madeWith(undefined), NO_TLS)).spec.tls).toEqual(NO_TLS);
   });
 
-  test("spec.tls is not removed by a manifest without it", async () => {
+  test("spec.tls cannot be removed by a manifest without spec.tls", async () => {
     const secure = await identified(await edited(await madeWith(undefined), DEFAULT_TLS));
     const { tls: _, ...spec } = secure.spec;
     await expect(kube.replace(ETCD_CLUSTERS, { ...secure, spec }, OPTIONS)).rejects.toThrow(
@@ -200,14 +200,14 @@ describe("on a cluster that exists", () => {
     expect(applied.spec).toMatchObject({ replicas: 5, tls: DEFAULT_TLS });
   });
 
-  test("TLS is switched off with the provider None", async () => {
+  test("TLS may be switched off with the provider None", async () => {
     const secure = await madeWith({});
     await expect(edited(secure, null)).rejects.toThrow("tls is missing, and was given");
     expect((await edited(secure, { peer: NONE })).spec.tls?.peer.provider).toBe("None");
     expect((await edited(secure, { client: NONE })).spec.tls?.client.provider).toBe("None");
   });
 
-  test("every provider may follow every other, and names of Secrets and issuers may change", async () => {
+  test("every change of provider is allowed, and names of Secrets and issuers may change", async () => {
     const peers = { provider: "Secret", secret: { secretName: "a" } };
     const secure = await madeWith({});
     await edited(secure, { peer: peers, client: BROUGHT });
@@ -222,7 +222,7 @@ describe("on a cluster that exists", () => {
     await expect(edited(secure, { peer: { provider: "Secret" } })).rejects.toThrow("peer.secret is missing");
   });
 
-  test("everything else may change: names, durations, verifyClients and minVersion", async () => {
+  test("names, durations, verifyClients and minVersion may be changed", async () => {
     const secure = await madeWith({});
     await edited(secure, { peer: { duration: "24h" } });
     await edited(secure, { client: { extraNames: ["a.b"], verifyClients: false, renewBefore: "24h" } });
@@ -236,7 +236,7 @@ test("the example is accepted", async () => {
   expect((await madeWith(tls)).spec.tls).toMatchObject(tls ?? {});
 });
 
-test("the pod of a member with certificates is accepted unchanged under the Pod Security level restricted", async () => {
+test("the pod of a member with certificates is accepted under the Pod Security level restricted", async () => {
   const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
   const draft = { apiVersion: "v1", kind: "Namespace", metadata: { name: "restricted", labels } };
   await kube.create(NAMESPACES, draft, OPTIONS);
@@ -264,7 +264,7 @@ test("the pod of a member with certificates is accepted unchanged under the Pod 
   expect(made.spec?.volumes).toEqual(template.spec.volumes);
 });
 
-test("a member's certificates, and those of its previous template, are stored as written", async () => {
+test("the TLS fields of an EtcdPeer, also those of its previous template, are stored as written", async () => {
   const trust = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
   const signer = "0a".repeat(32);
   const tls = { peer: { secretName: "a", trust, signer }, client: { secretName: "b", trust, verifyClients: false } };

@@ -191,7 +191,7 @@ describe("a process of the operator", () => {
     });
   }
 
-  test("serves webhooks without caches and without the lease, and becomes ready", async () => {
+  test("serves webhooks before its caches are filled and without the lease, and becomes ready", async () => {
     // The definitions of EtcdClusters are not installed yet, so no cache of them can be filled.
     const logs = [startOperator(), startOperator()];
     for (const log of logs) {
@@ -334,7 +334,7 @@ describe("EtcdClusters", () => {
     },
   ];
 
-  test("are refused in Kubernetes' words, with the fields that users write", async () => {
+  test("with an invalid pod template are refused with the API server's message and the user's field names", async () => {
     await lead();
     for (const { what, podTemplate, says } of refusals) {
       const name = named();
@@ -392,7 +392,7 @@ describe("EtcdClusters", () => {
     expect(await person.patch(name, { spec: { replicas: 5 } })).toEqual(SILENCE);
   });
 
-  test("that are valid but unwise are created with warnings", async () => {
+  test("with valid but risky settings are created with warnings", async () => {
     await lead();
     const name = named();
     const { warnings, refusal } = await person.create(name, {
@@ -424,7 +424,7 @@ describe("EtcdClusters", () => {
     ]);
   });
 
-  test("get the same warnings when they are scaled", async () => {
+  test("get the same warnings when they are scaled by the scale subresource", async () => {
     await lead();
     const name = named();
     await person.create(name, GOOD);
@@ -433,7 +433,7 @@ describe("EtcdClusters", () => {
     expect((await admin.get(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).spec.replicas).toBe(5);
   });
 
-  test("are refused while claims of their name do not clearly identify a cluster", async () => {
+  test("are refused while existing claims with their name do not clearly identify one cluster", async () => {
     await lead();
     const name = named();
     for (const [ordinal, id] of ["1d7f0a5bb4fdd2f0", "ffffffffffffffff"].entries()) {
@@ -463,7 +463,7 @@ describe("EtcdClusters", () => {
     expect((await person.create(name, GOOD)).refusal).toBeUndefined();
   });
 
-  test("that mount the claim of another cluster's member are refused", async () => {
+  test("are refused if they mount the claim of another cluster's member", async () => {
     await lead();
     const labels = memberLabels("other", "other-0");
     const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
@@ -481,7 +481,7 @@ describe("EtcdClusters", () => {
     expect(await person.create(name, { replicas: 3, podTemplate: mounting("files") })).toEqual(SILENCE);
   });
 
-  test("are admitted when a foreign policy would refuse their members, with its message as a warning", async () => {
+  test("are admitted with a warning when another admission policy would refuse their members", async () => {
     const policy = {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "ValidatingAdmissionPolicy",
@@ -528,7 +528,7 @@ describe("EtcdClusters", () => {
     }
   });
 
-  test("are admitted while no webhook answers, and the schema still refuses what it forbids", async () => {
+  test("are admitted while no webhook answers, and still validated by the schema", async () => {
     await lead();
     const bad = { replicas: 3, podTemplate: refusals[0]!.podTemplate };
     expect((await person.create(named(), bad)).refusal).toBeDefined();
@@ -563,7 +563,7 @@ describe("EtcdClusters", () => {
   const shownOften = () =>
     webhooks.logged.filter((line) => line.startsWith("the webhooks use a new certificate")).length;
 
-  test("are checked while certificate and CA are renewed, and no call fails", async () => {
+  test("are checked without failed calls while certificate and CA are renewed", async () => {
     // The CA was issued so long ago that it is due today. The Secret of earlier tests is not valid yet and is replaced.
     offMs = -250 * DAY_MS;
     webhooks = await serve(operator, () => offMs);
@@ -586,7 +586,7 @@ describe("EtcdClusters", () => {
     expect(after.slice(1)).toEqual(before);
   }, 300_000);
 
-  test("are checked while the Secret is lost: a new one is created, trusted and served, and no call fails", async () => {
+  test("are checked without failed calls while the deleted webhook Secret is recreated", async () => {
     await lead("Fail");
     const before = await trusted();
     const load = await underLoad(async () => {
@@ -603,7 +603,7 @@ describe("EtcdClusters", () => {
     expect(webhooks.logged.join("\n")).not.toMatch(/PRIVATE KEY|LS0tLS1/);
   }, 300_000);
 
-  test("are checked again after a person has removed caBundle", async () => {
+  test("are checked again after a person has removed caBundle from the webhook configuration", async () => {
     await lead("Fail");
     const found = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
     const [{ clientConfig, ...rest }] = found.webhooks as [NonNullable<typeof found.webhooks>[number]];

@@ -67,8 +67,8 @@ async function withClient(client: KubeClient, use: (client: KubeClient) => Promi
 const ok: Handler = (_request, response) => void response.end(JSON.stringify(pod));
 const codes = (): string[] => observed.map(({ code }) => code);
 
-describe("calls of a process that has lost its lease", () => {
-  test("change nothing, still read, and may give the lease back", async () => {
+describe("requests of a process that has lost its lease", () => {
+  test("may read and release the lease, and are refused before sending if they write", async () => {
     handle = ok;
     await withClient(
       clientOn(proxy.port, () => false),
@@ -86,7 +86,7 @@ describe("calls of a process that has lost its lease", () => {
     );
   });
 
-  test("are held back also when the lease is lost while they wait for a connection", async () => {
+  test("are not sent when the lease is lost while they wait for a connection", async () => {
     handle = ok;
     let isLeader = true;
     let asked = 0;
@@ -104,8 +104,8 @@ describe("calls of a process that has lost its lease", () => {
   });
 });
 
-describe("calls", () => {
-  test("carry token, agent and the path of the server, and share connections", async () => {
+describe("requests", () => {
+  test("contain token, user agent and path of the server, and share connections", async () => {
     const seen: unknown[] = [];
     handle = (request, response, number) => {
       seen.push([request.url, request.headers.authorization, request.headers["user-agent"]]);
@@ -116,7 +116,7 @@ describe("calls", () => {
     expect(proxy.opened).toBeLessThanOrEqual(2);
   });
 
-  test("share a few connections when they are answered soon", async () => {
+  test("share few connections when they are answered quickly", async () => {
     handle = (request, response, number) => setTimeout(() => ok(request, response, number), 20);
     // This clock stands still: no call takes long, however busy the machine is.
     await withClient(clientOn(proxy.port, undefined, new FakeClock()), async (client) => {
@@ -128,9 +128,9 @@ describe("calls", () => {
   });
 
   test.each([
-    ["use 256 at most", (n: number) => `of-${n}`, 256],
-    ["use two thirds of them for one namespace", () => "default", 171],
-  ])("open ever more connections while all calls hang, and %s", async (_, namespaceOf, most) => {
+    ["are at most 256", (n: number) => `of-${n}`, 256],
+    ["are at most 171 for one namespace", () => "default", 171],
+  ])("that hang cause more connections, which %s", async (_, namespaceOf, most) => {
     handle = () => undefined;
     const stop = new AbortController();
     const options = { signal: stop.signal, deadlineMs: 60_000 };
@@ -143,7 +143,7 @@ describe("calls", () => {
     await Promise.all(hanging);
   });
 
-  test("that wait for a connection while all others hang end at their deadline, or at once when cancelled", async () => {
+  test("that wait for a connection end at their deadline, or at once when cancelled", async () => {
     handle = () => undefined;
     const hanging = Array.from({ length: 256 }, () => kube.get(PODS, ref, { signal }).catch(() => undefined));
     const startMs = performance.now();
@@ -157,7 +157,7 @@ describe("calls", () => {
     await Promise.all(hanging);
   });
 
-  test("about leases do not wait for other calls about leases that hang", async () => {
+  test("for leases do not wait for hanging requests for leases", async () => {
     handle = (request, response, number) => (number > 17 ? ok(request, response, number) : undefined);
     const urgent = { signal, priority: "high", deadlineMs: 2_000 } as const;
     const hanging = Array.from({ length: 17 }, () => kube.get(PODS, ref, urgent).catch(() => undefined));
@@ -169,7 +169,7 @@ describe("calls", () => {
     await Promise.all(hanging);
   });
 
-  test("that were certainly not sent are repeated, even a create", async () => {
+  test("that were certainly not sent are retried, even a create", async () => {
     const port = portOf(server);
     handle = ok;
     await proxy.stop();
@@ -184,7 +184,7 @@ describe("calls", () => {
     proxy = await startFaultProxy(port); // for afterEach
   });
 
-  test("are repeated after a connection broke only when they read", async () => {
+  test("are retried after a broken connection only if they are reads", async () => {
     handle = (request, response, number) =>
       number === 1 ? void request.socket.destroy() : ok(request, response, number);
     await expect(kube.create(PODS, draft, { signal })).rejects.toMatchObject({ code: "KubeUnavailable" });
@@ -195,7 +195,7 @@ describe("calls", () => {
     expect(codes()).toEqual(["broken", "broken", "200"]);
   });
 
-  test("fail as broken when their answer is cut", async () => {
+  test("fail when their response is cut off", async () => {
     handle = (_request, response) => {
       response.writeHead(200, { "content-length": "1000" });
       response.write('{"kind":');
@@ -208,7 +208,7 @@ describe("calls", () => {
     });
   });
 
-  test("fail at their deadline on a frozen link, and the next call works over a new connection", async () => {
+  test("fail at their deadline on a frozen connection, and the next request uses a new connection", async () => {
     handle = ok;
     await Promise.all([kube.get(PODS, ref, { signal }), kube.get(PODS, ref, { signal })]);
     const before = proxy.opened;
@@ -222,7 +222,7 @@ describe("calls", () => {
     expect(proxy.opened).toBeGreaterThan(before);
   });
 
-  test("end at their deadline also when the head arrived and the body does not", async () => {
+  test("end at their deadline even if the head arrived and the body does not", async () => {
     handle = (_request, response) => {
       response.writeHead(200);
       response.write("{");
@@ -238,7 +238,7 @@ describe("calls", () => {
     await expect(kube.get(PODS, ref, { signal: stop.signal })).rejects.toMatchObject({ code: "Cancelled" });
   });
 
-  test("fail once the client is closed", async () => {
+  test("fail when the client is closed", async () => {
     handle = () => undefined;
     const call = expect(kube.create(PODS, draft, { signal })).rejects.toMatchObject({ code: "KubeUnavailable" });
     await new Promise((done) => setTimeout(done, 50));
@@ -261,7 +261,7 @@ describe("watches", () => {
   });
 
   for (const how of ["end", "destroy"] as const) {
-    test(`are broken when the server ${how}s them within an event, and earlier events are delivered`, async () => {
+    test(`fail when the server ${how}s them within an event, after earlier events are delivered`, async () => {
       handle = (_request, response) => {
         response.write(event("1") + event("2").slice(0, 20));
         setTimeout(() => response[how](), 20);
@@ -275,7 +275,7 @@ describe("watches", () => {
     });
   }
 
-  test("live longer than the deadline of their head, and end at once when their signal is aborted", async () => {
+  test("continue after the deadline for their head, and end at once when their signal is aborted", async () => {
     handle = (_request, response) => {
       response.write(event("1"));
       setTimeout(() => response.write(event("2")), 400);
@@ -288,7 +288,7 @@ describe("watches", () => {
     await expect(watch.next()).rejects.toMatchObject({ code: "Cancelled" });
   });
 
-  test("without a head end at the deadline", async () => {
+  test("fail at the deadline if no head arrives", async () => {
     handle = () => undefined;
     const watch = kube.watch(PODS, { timeoutSeconds: 5 }, { signal, deadlineMs: 200 });
     await expect(watch.next()).rejects.toMatchObject({ code: "KubeUnavailable" });
@@ -306,7 +306,7 @@ describe("watches", () => {
     await closed.promise;
   });
 
-  test("do not take connections from calls", async () => {
+  test("do not use up the connections for other requests", async () => {
     handle = (request, response, number) =>
       request.url?.includes("watch=1") ? void response.write(event("1")) : ok(request, response, number);
     const watches = Array.from({ length: 40 }, () => kube.watch(PODS, { timeoutSeconds: 5 }, { signal }));

@@ -105,7 +105,7 @@ describe("a cluster that is created with auth enabled", () => {
     await eventually(async () => expect((await cluster.get()).status?.auth).toEqual({ enabled: true }), 120_000);
   }, 300_000);
 
-  test("lets root in with the password of its Secret; a valid certificate without a user gives no access", async () => {
+  test("accepts root with the password of its Secret, and refuses a valid certificate without a user", async () => {
     expect(await asRoot("app", "put", "a", "1")).toContain("OK");
     await expect(etcdctl("app", "get", "a")).rejects.toThrow(/permission denied/);
     await expect(etcdctl("app", "user", "list")).rejects.toThrow(/user name not found/);
@@ -113,7 +113,7 @@ describe("a cluster that is created with auth enabled", () => {
   });
 
   // The operator reads Secrets once a minute. Scaling, a lost pod and a rollout continue in between.
-  test("scales, replaces a pod and rolls out; root's lost Secret is replaced with a new password", async () => {
+  test("can be scaled and rolled out, and root's deleted Secret is recreated with a new password", async () => {
     const lost = await rootPassword();
     await cluster.kubectl("delete", "secret", "my-etcd-root");
     await cluster.patch({ replicas: 4 });
@@ -132,7 +132,7 @@ describe("a cluster that is created with auth enabled", () => {
     await expect(etcdctl("app", `--user=root:${lost}`, "get", "a")).rejects.toThrow(/authentication failed/);
   }, 800_000);
 
-  test("stays managed when the operator's pods are replaced, and root gets the password that a person writes", async () => {
+  test("is still managed after the operator's pods are replaced, and root gets a password that a person sets", async () => {
     const data = JSON.stringify({ stringData: { password: CHOSEN } });
     await cluster.kubectl("patch", "secret", "my-etcd-root", "-p", data);
     await kubectl.run(["-n", OPERATOR_NAMESPACE, "delete", "pods", "--all", "--wait=true"]);
@@ -158,7 +158,7 @@ test(
   RESTORED_MS + 300_000,
 );
 
-describe("auth disabled and enabled again while a client writes with its certificate", () => {
+describe("auth is disabled and enabled again while a client writes with its certificate", () => {
   /** Writes as my-etcd-client until the switch is reported. @returns the number of writes */
   async function writing(switched: () => Promise<unknown>): Promise<number> {
     let done = false;
@@ -176,7 +176,7 @@ describe("auth disabled and enabled again while a client writes with its certifi
     return writes;
   }
 
-  test("no write fails", async () => {
+  test("each write succeeds, or fails with `user name is empty` at the moment of the switch", async () => {
     await asRoot("app", "role", "add", "application");
     await asRoot("app", "role", "grant-permission", "application", "readwrite", "written");
     await asRoot("app", "user", "add", "my-etcd-client", "--no-password");
@@ -194,7 +194,7 @@ describe("auth disabled and enabled again while a client writes with its certifi
     expect(Math.min(off, on)).toBeGreaterThan(0);
   }, 300_000);
 
-  test("auth stays enabled when it is left out of the spec, and AuthReady reports it", async () => {
+  test("auth stays enabled when spec.auth is removed, and AuthReady has the reason AuthUnasked", async () => {
     await cluster.kubectl(
       "patch",
       "etcdcluster",

@@ -52,7 +52,7 @@ const volume = { volume: { claimName: "backups", path: "nightly" } };
 const source = { clusterName: "my-etcd" };
 
 describe("a backup to a volume", () => {
-  test("of a cluster under load holds all earlier acknowledged writes, and etcdutl restores it", async () => {
+  test("under load contains all writes acknowledged before, and etcdutl can restore it", async () => {
     await Promise.all(KEYS.map((key) => cluster.put("my-etcd-0", key, `value of ${key}`)));
     const { revision } = (
       JSON.parse(await cluster.etcdctl("my-etcd-0", "get", "known-0", "-w", "json")) as { header: { revision: number } }
@@ -86,7 +86,7 @@ describe("a backup to a volume", () => {
     expect(await restored(file, KEYS)).toEqual(expected);
   });
 
-  test("kubectl get shows its phase, source, size and revision", async () => {
+  test("is shown by kubectl get with phase, source, size and revision", async () => {
     const lines = (await cluster.kubectl("get", "etcdbackup", "nightly"))
       .trim()
       .split("\n")
@@ -105,7 +105,7 @@ describe("a backup to a volume", () => {
     expect(await cluster.kubectl("get", "jobs", "-o", "name")).toBe("job.batch/other\n");
   });
 
-  test("deletes its object with objectPolicy Delete and leaves it otherwise", async () => {
+  test("deletes its object together with the EtcdBackup only with objectPolicy Delete", async () => {
     const { status } = await backups.read("nightly");
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([true, true]);
@@ -116,7 +116,7 @@ describe("a backup to a volume", () => {
     expect(existsSync(join(await folderOf("backups"), kept))).toBe(true);
   });
 
-  test("waits for a missing Secret, names it, and continues when it exists", async () => {
+  test("waits for a missing encryption Secret, names it in the condition, and continues when the Secret exists", async () => {
     await backups.backUp("locked", { source, destination: volume, encryption: { keySecret: { name: "backup-key" } } });
     const waiting = await eventually(async () => {
       const { status } = await backups.read("locked");
@@ -139,7 +139,7 @@ describe("a backup to a volume", () => {
   });
 });
 
-test("a backup that stored nothing because its Secret was missing can be deleted at once", async () => {
+test("a backup that stored no object because its Secret is missing can be deleted at once", async () => {
   const destination = { s3: { bucket: "backups", credentials: { secretName: "nobody" } } };
   await backups.backUp("nothing", { source, destination, objectPolicy: "Delete" });
   await backups.untilReason("nothing", "Complete", "SecretMissing");
@@ -170,7 +170,7 @@ describe("a backup to S3", () => {
   });
   afterAll(async () => await store?.stop());
 
-  test("stores the compressed object with credentials from a Secret and deletes it on request", async () => {
+  test("stores a compressed object with credentials from a Secret, and deletes it with objectPolicy Delete", async () => {
     const destination = { s3: { ...s3, credentials: { secretName: "s3" } } };
     await backups.backUp("remote", { source, destination, compression: "Zstd", objectPolicy: "Delete" });
     const { status } = await backups.until("remote", "Completed");
@@ -184,7 +184,7 @@ describe("a backup to S3", () => {
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([false, false]);
   });
 
-  test("fails at once with a wrong key and names the Secret", async () => {
+  test("fails at once with a wrong access key, and the condition names the Secret", async () => {
     await backups.backUp("mistaken", { source, destination: { s3: { ...s3, credentials: { secretName: "wrong" } } } });
     const { status } = await backups.until("mistaken", "Failed", 60_000);
     const failed = status?.conditions?.find(({ type }) => type === "Failed");
@@ -241,7 +241,7 @@ describe("a backup with verification", () => {
     }, 120_000);
   }
 
-  test("starts an etcd from the object, which has all keys, the revision and the hash of the member", async () => {
+  test("starts an etcd from the object and compares keys, revision and hash with the member", async () => {
     const encryption = { keySecret: { name: "backup-key" } };
     await backups.backUp("proven", { source, destination: volume, compression: "Zstd", encryption, verify: true });
     const status = await untilVerified("proven", "True", /with the manifest's hash/);
@@ -259,7 +259,7 @@ describe("a backup with verification", () => {
     expect(items.map(({ status: { phase } }) => phase)).toEqual(["Succeeded", "Succeeded"]);
   });
 
-  test("requested after completion reports a snapshot with a changed byte as corrupt", async () => {
+  test("requested after completion reports an object with a changed byte as corrupt", async () => {
     await backups.backUp("spoiled", { source, destination: volume });
     const { status } = await backups.until("spoiled", "Completed");
     const file = join(await folderOf("backups"), status?.objectKey ?? "");

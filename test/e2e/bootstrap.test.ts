@@ -18,7 +18,7 @@ async function namesOf(cluster: UserCluster, kind: string): Promise<string[]> {
   return items.map(({ metadata }) => metadata.name).sort();
 }
 
-test("the manifest of the talk creates three healthy voters and all objects under the talk's names", async () => {
+test("the example manifest of the talk creates three healthy voters, and all objects have the names from the talk", async () => {
   await using namespace = await testNamespace("bootstrap");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 }, "v1alpha1");
@@ -81,7 +81,7 @@ test("clients reach the cluster through its Services, and SRV records name the m
   expect(found.trim()).toBe("a client");
 });
 
-test("a cluster without spec.tls gets TLS permanently, and etcdctl in its pods needs no flags", async () => {
+test("a cluster without spec.tls gets TLS in its stored spec, and etcdctl in its pods needs no flags", async () => {
   await using namespace = await testNamespace("default-tls");
   const cluster = new UserCluster(namespace.name);
   const open = { replicas: 3, tls: undefined } as never;
@@ -132,7 +132,7 @@ test("members of a cluster are spread over nodes", async () => {
   expect(new Set(items.map(({ spec }) => spec.nodeName)).size).toBe(3);
 });
 
-test("an operator killed while members start leaves one cluster and no duplicate objects", async () => {
+test("when the operator is killed while members start, there is one cluster and no object is duplicated", async () => {
   await using namespace = await testNamespace("restart");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 });

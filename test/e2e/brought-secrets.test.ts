@@ -36,7 +36,7 @@ async function label(name: string, text: string): Promise<void> {
   await cluster.kubectl("label", "secret", name, text);
 }
 
-test("members wait until the Secrets have the label, and the condition shows the command that sets it", async () => {
+test("members start when the provided Secrets have the label, and until then TLSReady shows the command for it", async () => {
   await label("server", LABEL);
   await cluster.create({
     replicas: 1,
@@ -56,7 +56,7 @@ test("members wait until the Secrets have the label, and the condition shows the
   await cluster.untilReady();
 });
 
-test("an event and a metric report a certificate that expires soon", async () => {
+test("an event and a metric report certificates in provided Secrets that expire soon", async () => {
   const { note, type } = await eventually(async () => {
     const { items } = await cluster.json<{ items: { reason: string; note: string; type: string }[] }>("get", "events.events.k8s.io"); // biome-ignore format: one line
     const found = items.find(({ reason }) => reason === "certificate-expires");

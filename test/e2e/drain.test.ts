@@ -56,7 +56,7 @@ async function fewestReadyDuring(work: Promise<unknown>): Promise<number> {
   return fewest;
 }
 
-test("all nodes are drained one after another, and clients lose nothing beyond what the promises allow", async () => {
+test("during drains of all nodes, one after another, client interruptions stay within the documented limits", async () => {
   const before = await cluster.untilWhole(MEMBERS);
   const ids = (await cluster.members(before[0]!)).map(({ id }) => id);
   const refusals: number[] = [];

@@ -44,7 +44,7 @@ test("npm start --secrets-of creates the example in the granted namespaces, and 
   await new UserCluster(NEW).untilReady();
 }, 300_000);
 
-test("a cluster in a namespace without the right reports a command that grants it, and the command works", async () => {
+test("a cluster in a namespace without the right to read Secrets reports a command that grants it", async () => {
   await using elsewhere = await testNamespace("install-elsewhere");
   const cluster = new UserCluster(elsewhere.name);
   await cluster.create({ replicas: 1, tls: undefined } as never);
@@ -56,7 +56,7 @@ test("a cluster in a namespace without the right reports a command that grants i
   await cluster.untilReady();
 }, 180_000);
 
-test("a running cluster that loses the right reports it within two minutes and keeps running; given the right again, it recovers", async () => {
+test("a running cluster reports within two minutes that the right to read Secrets was removed, and recovers later", async () => {
   const cluster = new UserCluster(THERE);
   await cluster.create({ replicas: 1, tls: undefined, auth: { enabled: true } } as never);
   await cluster.untilReady();

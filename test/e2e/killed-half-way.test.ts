@@ -136,7 +136,7 @@ test.each([
   ["the network is being created", () => existsSync(findInstance(NAME)?.networkFile ?? "/nowhere")],
   ["the node boots", () => isStarted("node-1")],
   ["the kubelet starts", () => isStarted("kubelet-1")],
-])("up is killed when %s: down leaves nothing", async (_when, reached) => {
+])("after a kill of `up` when %s, `down` leaves nothing behind", async (_when, reached) => {
   await killWhen(reached, "up", "--nodes", "1");
   const instance = known();
   const inside = await insideNetworkOf(instance);
@@ -144,7 +144,7 @@ test.each([
   expect(await remains(instance, inside)).toEqual(NOTHING);
 });
 
-test("down killed while a process without a network is still ending: the next down waits for that process", async () => {
+test("after a kill of `down` while a process is ending, the next `down` waits for that process", async () => {
   await run(...local("up", "--nodes", "1"));
   const instance = known();
   // The init process of a PID namespace ends only when all others are gone and reaped by their parent, here nsenter.
@@ -170,7 +170,7 @@ test("down killed while a process without a network is still ending: the next do
   expect(await remains(instance, [first])).toEqual(NOTHING);
 });
 
-test("down killed at several points: the next down leaves nothing, not even a shell that was still inside", async () => {
+test("after kills of `down` at several points, the next `down` leaves no process and no file", async () => {
   await run(...local("up", "--nodes", "1"));
   const instance = known();
   const inner = spawn(...local("exec", "--", "sleep", "600"), { stdio: "ignore" });

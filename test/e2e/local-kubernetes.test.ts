@@ -5,7 +5,7 @@ import { eventually, kubectl, testNamespace } from "#kit/e2e/e2e.ts";
 import { connecting, IDLE, idlePod, processIn } from "#kit/pods/idle-pod.ts";
 
 test.each([1, 2, 3])(
-  "the gateway's address on node %i stays when pods come and go, so pods keep their route",
+  "the gateway of node %i has a fixed MAC address, so pods keep their route when others are deleted",
   async (node) => {
     const { bridge, gatewayMac } = nodeAddresses(node);
     const { stdout } = await run("ip", ["-json", "link", "show", "dev", bridge]); // also on a node without any pod

@@ -13,7 +13,7 @@ const ACTS_WITHIN_MS = 30_000;
  */
 const WHOLE_WITHIN_MS = 90_000;
 
-test("when the leader's node loses power, the other replica acts within 30 s, and a third one starts", async () => {
+test("when the node of the leading operator loses power, the other replica acts within 30 s", async () => {
   await using namespace = await testNamespace("lost-operator");
   const cluster = new UserCluster(namespace.name);
   const lost = await operatorNode();

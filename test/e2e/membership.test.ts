@@ -20,7 +20,7 @@ async function scaleTo(replicas: number): Promise<readonly string[]> {
   return await cluster.untilWhole(replicas);
 }
 
-test("1 to 3 to 5 to 3 to 1 members", async () => {
+test("a cluster is scaled from 1 to 3, 5, 3 and 1 members while clients write", async () => {
   for (const replicas of [3, 5, 3, 1]) {
     const felt = await cluster.feltDuring(`to ${replicas}`, () => scaleTo(replicas));
     expectPromised(felt);
@@ -28,7 +28,7 @@ test("1 to 3 to 5 to 3 to 1 members", async () => {
   expect(await cluster.names("etcdpeers")).toEqual(["my-etcd-0"]);
 });
 
-test("scaling to 5 and back to 3 before the first change is done, twice", async () => {
+test("a cluster is scaled to 5 and back to 3 before the scale-up is complete, twice", async () => {
   await scaleTo(3);
   const felt = await cluster.feltDuring("3 to 5 to 3 to 5 to 3", async () => {
     for (let turn = 0; turn < 2; turn++) {
@@ -45,7 +45,7 @@ test("scaling to 5 and back to 3 before the first change is done, twice", async 
   expectPromised(felt, 4);
 });
 
-test("the leader's pod is killed: another member leads, and the pod returns", async () => {
+test("when the leader's pod is killed, another member becomes the leader, and the pod is recreated", async () => {
   const { status } = await cluster.get();
   const leader = status?.leader ?? "";
   const felt = await cluster.feltDuring("leader killed", async () => {
@@ -56,7 +56,7 @@ test("the leader's pod is killed: another member leads, and the pod returns", as
   expectPromised(felt);
 });
 
-test("all three pods are deleted at once: the same members return", async () => {
+test("when all three pods are deleted at once, the same members start again", async () => {
   const before = await cluster.names("etcdpeers");
   const felt = await cluster.feltDuring("all pods deleted", async () => {
     await cluster.kubectl("delete", "pods", "--all", "--wait=false");

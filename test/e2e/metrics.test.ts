@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await namespace[Symbol.asyncDispose]());
 
-test("every replica serves its metrics only to accounts that may read them", async () => {
+test("every replica of the operator serves metrics only to accounts with the right to read them", async () => {
   const pods = await operatorPods();
   expect(pods.length).toBeGreaterThan(0);
   for (const pod of pods) {

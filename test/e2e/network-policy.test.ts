@@ -37,7 +37,7 @@ test("a NetworkPolicy is created, updated and deleted as spec.networkPolicy asks
   await cluster.untilReady();
 });
 
-describe("where the network enforces the policy", () => {
+describe("in a network that enforces NetworkPolicies", () => {
   const [CLIENT, PEER, METRICS] = [2379, 2380, 2381] as const;
   const CLOSED = { [CLIENT]: "dropped", [PEER]: "dropped", [METRICS]: "dropped" };
   const clients = [{ podSelector: { matchLabels: { app: "orders" } } }];
@@ -98,14 +98,14 @@ describe("where the network enforces the policy", () => {
       await eventually(async () => expect(await reached(name), name).toEqual(open), 60_000);
   });
 
-  test("a stranger's packets are dropped at every port; clients reach 2379, and Prometheus reaches 2381", async () => {
+  test("listed clients reach only port 2379, Prometheus only 2381, and other pods no port", async () => {
     engine = await PolicyEngine.start(namespace.name);
     expect(await reached("stranger")).toEqual(CLOSED);
     await untilReached("orders", CLIENT);
     await untilReached("prometheus", METRICS);
   });
 
-  test("members and the operator reach each other, and members are restarted, added and removed", async () => {
+  test("members and the operator can connect, so members can be restarted, added and removed", async () => {
     await watched.kubectl("delete", "pod", await watched.podOf("watched-1"));
     await watched.untilReady(180_000);
     await watched.patch({ replicas: 4 });
@@ -117,7 +117,7 @@ describe("where the network enforces the policy", () => {
     await untilReached("orders", CLIENT);
   }, 600_000);
 
-  test("an edit closes the ports to pods that are named no more, and without a policy all ports are open", async () => {
+  test("ports are closed to pods that are removed from the policy, and open to all without a policy", async () => {
     await watched.patch({ networkPolicy: { clients: [], metrics: [] } });
     await eventually(async () => expect(await reached("orders")).toEqual(CLOSED), 30_000);
     await eventually(async () => expect(await reached("prometheus")).toEqual(CLOSED), 30_000);

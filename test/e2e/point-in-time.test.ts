@@ -59,7 +59,7 @@ async function untilArchived(): Promise<void> {
   }, 120_000);
 }
 
-test("a schedule with an archive makes a first backup and then stores every change", async () => {
+test("a schedule with an archive creates a first backup and then archives every change", async () => {
   await make("EtcdBackupSchedule", "hourly", {
     schedule: "0 0 1 1 *",
     archive: { maxAgeSeconds: 2 },
@@ -78,7 +78,7 @@ test("a schedule with an archive makes a first backup and then stores every chan
   expect(status?.conditions?.find(({ type }) => type === "Complete")?.reason).toBe("Archiving");
 });
 
-test("all keys are deleted, and a restore to the revision just before brings them back in another cluster", async () => {
+test("a restore to the revision before a deletion of all keys restores all keys in another cluster", async () => {
   const before = await revision();
   await cluster.etcdctl("my-etcd-0", "del", "", "--from-key");
   await cluster.put("my-etcd-0", "after", "the deletion");

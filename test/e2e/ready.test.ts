@@ -26,7 +26,7 @@ async function firstWrite({ namespace, name }: UserCluster): Promise<number> {
   return performance.now() - sinceMs;
 }
 
-test("a cluster that becomes Ready serves new clients through its client Service: six clusters created at once", async () => {
+test("each of six clusters created at once serves new clients through its client Service when Ready is True", async () => {
   await using namespace = await testNamespace("ready");
   const kube = new KubeClient({ config: await defaultConfig(), userAgent: "test-ready" });
   const stop = new AbortController();
@@ -49,7 +49,7 @@ test("a cluster that becomes Ready serves new clients through its client Service
   expect(tookMs.filter((ms) => ms > ANSWERED_WITHIN_MS)).toEqual([]);
 });
 
-test("a cluster with healthy members is not Ready while its client Service routes nowhere", async () => {
+test("a cluster with healthy members is not Ready while its client Service has no working route", async () => {
   await using namespace = await testNamespace("ready");
   const cluster = new UserCluster(namespace.name);
   {

@@ -75,7 +75,7 @@ function undone(...args: readonly string[]): AsyncDisposable {
 }
 
 // These tests mostly wait, so they run concurrently.
-describe.concurrent("a problem is reported, does no harm, and is over when it is solved:", PATIENTLY, () => {
+describe.concurrent("the problem is reported, changes no existing data, and ends when it is solved:", PATIENTLY, () => {
   test("an unknown storage class", async () => {
     await using namespace = await testNamespace("class");
     const cluster = new UserCluster(namespace.name);
@@ -156,7 +156,7 @@ describe.concurrent("a problem is reported, does no harm, and is over when it is
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
 
-  test("a foreign Service with the cluster's name is reported and left alone, and the cluster waits for its deletion", async () => {
+  test("a foreign Service with the cluster's name is reported and not changed, and the cluster waits for its deletion", async () => {
     await using namespace = await testNamespace("taken");
     const cluster = new UserCluster(namespace.name);
     const service = {

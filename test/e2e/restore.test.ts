@@ -73,7 +73,7 @@ async function deleteAll(): Promise<void> {
 
 const clusterTemplate = { clusterName: "my-etcd", spec: { replicas: 3, tls: NO_TLS } };
 
-test("a cluster is backed up to a volume, encrypted and compressed, and deleted with all of its claims", async () => {
+test("a cluster is backed up to a volume with encryption and compression, and deleted with all its claims", async () => {
   for (const key of KEYS) await cluster.put("my-etcd-0", key, `value of ${key}`);
   const lease = /lease (\w+) granted/.exec(await cluster.etcdctl("my-etcd-0", "lease", "grant", "3600"))?.[1] ?? "";
   await cluster.etcdctl("my-etcd-0", "put", "leased", "value", `--lease=${lease}`);
@@ -145,7 +145,7 @@ describe("a restored cluster", () => {
     expect(restored.status?.identity?.initialMembers.map(({ joined }) => joined)).toEqual([true, true, true]);
   });
 
-  test("starts far above the revisions that clients have seen, and their watches from there report a compaction", async () => {
+  test("starts with a much higher revision, so that watches from an earlier revision report a compaction", async () => {
     const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
     expect(Number(status?.revision)).toBeGreaterThanOrEqual(revision + BUMP);
     const now = revisionIn(await cluster.etcdctl("my-etcd-0", "get", "leased", "-w", "json"));
@@ -154,7 +154,7 @@ describe("a restored cluster", () => {
     expect(told).toContain("required revision has been compacted");
   });
 
-  test("is fenced from the start: none of its members could ever bootstrap", async () => {
+  test("has only fenced members, which cannot bootstrap", async () => {
     const peers = (await cluster.json<KubeList<EtcdPeer>>("get", "etcdpeers")).items;
     expect(peers.map(({ spec }) => spec.bootstrap)).toEqual([undefined, undefined, undefined]);
     const pods = await cluster.json<KubeList<Pod>>("get", "pods", "-l", "app.kubernetes.io/component=member");
@@ -162,7 +162,7 @@ describe("a restored cluster", () => {
     expect(lists).toEqual([FENCE, FENCE, FENCE]);
   });
 
-  test("is not changed by the same EtcdRestore created again", async () => {
+  test("is not changed when the same EtcdRestore is created again, which fails with ClusterExists", async () => {
     await cluster.put("my-etcd-0", "later", "than the restore");
     const before = await claims("etcd.improbable.io/cluster-name=my-etcd");
     await cluster.kubectl("delete", "etcdrestore", "back", "--timeout=30s");
@@ -199,7 +199,7 @@ describe("the v1alpha1 manifests", () => {
   });
   afterAll(async () => await store?.stop());
 
-  test("restore three members from a snapshot in S3", async () => {
+  test("back up a cluster to S3 and restore three members from the snapshot", async () => {
     await cluster.put("my-etcd-0", "foo", "bar");
     const query = `endpoint=10.88.1.1:${store.port}&disableSSL=true&s3ForcePathStyle=true&region=us-east-1`;
     const objectURL = `s3://backups/snapshot.db?${query}`;

@@ -64,7 +64,7 @@ test("a member with a killed container returns in the same pod", async () => {
   expect((await pod("my-etcd-1")).metadata.uid).toBe(before.metadata.uid);
 });
 
-test("three members return without help when their pods are deleted at once", async () => {
+test("three members return with their data when all pods are deleted at once", async () => {
   await returnsAfter("my-etcd-2", "all-deleted", async () => {
     await cluster.kubectl("delete", "pods", "--all", "--wait=false");
     await eventually(async () => {
@@ -92,7 +92,7 @@ test("a member on a node that loses power returns with the node", async () => {
   expect(await cluster.read(name, "while-down")).toBe("the others carry on");
 });
 
-test("a member without a quorum is not restarted, and the status names the missing members", async () => {
+test("a member is not restarted when the quorum is lost, and the condition names the missing members", async () => {
   const survivor = await pod("my-etcd-0");
   const scaled = ["my-etcd-1", "my-etcd-2"];
   // While paused, the operator does not repair, but continues to report.

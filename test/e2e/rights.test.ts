@@ -127,7 +127,7 @@ async function uses(sinceMs: number): Promise<ReadonlyMap<string, string>> {
   );
 }
 
-test("every right that the operator uses is granted", async () => {
+test("every right that the operator uses in these tests is granted by its roles", async () => {
   const granted = new Set(rightsIn([...EVERYWHERE, ...LEASE_PERMISSIONS, ...WEBHOOK_PERMISSIONS]));
   const used = await uses(0);
   expect(used.size).toBeGreaterThan(0);
@@ -136,7 +136,7 @@ test("every right that the operator uses is granted", async () => {
 
 const since = process.env[WHOLE_LEVEL_SINCE];
 
-test.runIf(since)("every granted right is used, or is listed as rare", async () => {
+test.runIf(since)("every granted right is used in these tests or is listed as rare", async () => {
   const used = await uses(Number(since));
   const rare = new Set(RARE.flatMap(({ rights }) => rights));
   for (const each of rightsIn(EVERYWHERE))
@@ -144,7 +144,7 @@ test.runIf(since)("every granted right is used, or is listed as rare", async () 
   expect(rightsIn(EVERYWHERE).filter((each) => !used.has(each) && !rare.has(each))).toEqual([]);
 });
 
-test("the admission policy compiles, and never refused a request of the operator", async () => {
+test("the admission policy is valid and refused no request of the operator in these tests", async () => {
   const { status } = await kubectl.json<{ status: { typeChecking?: object } }>([
     "get",
     "validatingadmissionpolicy",
@@ -155,7 +155,7 @@ test("the admission policy compiles, and never refused a request of the operator
   expect(refused).toEqual([]);
 });
 
-test("the rare rights are granted, and each has a test", () => {
+test("every right in the list of rare rights is granted, and its test exists", () => {
   const granted = new Set(rightsIn(EVERYWHERE));
   expect(RARE.flatMap(({ rights }) => rights).filter((each) => !granted.has(each))).toEqual([]);
   expect(RARE.filter(({ test: file }) => !existsSync(file))).toEqual([]);

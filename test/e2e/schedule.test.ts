@@ -77,7 +77,7 @@ async function untilCompleted(count: number): Promise<readonly EtcdBackup[]> {
   }, 180_000);
 }
 
-test("the first backup is made at once, and then one at each due time; none is deleted without a retention", async () => {
+test("a backup is created at once and at each due time, and none is deleted without a retention", async () => {
   await schedule({ schedule: "@every 10s", immediate: true });
   const [first] = await untilCompleted(3);
   const { metadata, status } = await read();
@@ -102,7 +102,7 @@ test("the cluster's status reports its backups", async () => {
   });
 });
 
-test("a suspended schedule makes no backups, and a dry run lists what a retention would delete", async () => {
+test("a suspended schedule creates no backups, and a dry run lists the backups that a retention would delete", async () => {
   await schedule({ schedule: "@every 10s", suspend: true });
   const made = await eventually(async () => {
     const all = await backups();
@@ -120,7 +120,7 @@ test("a suspended schedule makes no backups, and a dry run lists what a retentio
   expect((await objects()).length).toBe(made.length);
 });
 
-test("a retention deletes older backups with their objects, and the last good one stays", async () => {
+test("a retention deletes older backups with their objects and keeps the last completed backup", async () => {
   const latest = (await backups()).at(-1);
   await schedule({ schedule: "@every 10s", suspend: true, retention: { keepLast: 1 } });
   await eventually(async () => {

@@ -68,7 +68,7 @@ async function writesBy(audit: AuditLog, userAgent: string): Promise<readonly Au
   return (await audit.requestsOf(userAgent)).filter((request) => !isRead(request));
 }
 
-test("of two operators one acts; the other takes over within 20 s of its death, and within 3 s of a graceful stop", async () => {
+test("a second operator takes over within 20 s after a kill and within 3 s after a graceful stop", async () => {
   await using namespace = await operatorNamespace("takeover");
   const world = new World(namespace.name);
   const audit = auditLog();
@@ -114,7 +114,7 @@ const whenFrozen: readonly { name: string; when: Partial<Faults> }[] = [
 ];
 
 for (const { name, when } of whenFrozen) {
-  test.concurrent(`a leader that freezes ${name} changes nothing when it thaws without its lease, and ends`, async () => {
+  test.concurrent(`a leader that freezes ${name} changes nothing after it has lost its lease, and ends`, async () => {
     await using namespace = await operatorNamespace("frozen");
     const world = new World(namespace.name);
     const audit = auditLog();

@@ -63,7 +63,7 @@ const PLAIN = ["--endpoints=http://localhost:2379"];
 const all = (peers: string, clients: string) => MEMBERS.map(() => ({ peers, clients }));
 
 test(
-  "TLS is switched on and off again, and clients without TLS lose nothing",
+  "TLS is switched on and off, and clients without TLS notice no failed request",
   async () => {
     const ids = (await cluster.get()).status?.members?.map(({ id }) => id);
     const load = new Load(namespace.name, "my-etcd", { again: "once" });

@@ -89,7 +89,7 @@ test("members use TLS for peers and clients, and TLSReady reports valid certific
 });
 
 describe("an application", () => {
-  test("finds all that it needs in one Secret, and the CA bundle in a ConfigMap as well", async () => {
+  test("finds certificate, key, CA bundle and endpoints in one Secret, and the CA bundle also in a ConfigMap", async () => {
     expect(await written("a", "1")).toBe("1");
     const given = await secretTexts(cluster, "my-etcd-client");
     expect(Object.keys(given).sort()).toEqual(["ca.crt", "endpoints", "tls.crt", "tls.key"]);
@@ -98,7 +98,7 @@ describe("an application", () => {
     expect(data).toEqual({ "ca.crt": given["ca.crt"] });
   });
 
-  test("needs no more than its certificate", async () => {
+  test("gets access with its certificate, and none without a certificate or with that of another CA", async () => {
     const asked = (scheme: string) => {
       const at = `--endpoints=${scheme}://my-etcd-1.my-etcd.${namespace.name}.svc:2379`;
       return cluster.etcdctl("my-etcd-0", at, "--command-timeout=5s", "get", "a", "--print-value-only");
@@ -116,7 +116,7 @@ describe("an application", () => {
     expect(await answerAt(2379, { ...given, "ca.crt": stranger.cert })).toMatch(/UNABLE|SELF_SIGNED/);
   });
 
-  test("cannot use its certificate at the peer port, and neither can a stranger", async () => {
+  test("cannot connect to the peer port with its client certificate or with a certificate of another CA", async () => {
     const given = await secretTexts(cluster, "my-etcd-client");
     const peers = await secretTexts(cluster, "my-etcd-peer-tls");
     const asked = (identity: Readonly<Record<string, string>>) => answerAt(2380, { ...peers, ...identity });
@@ -157,11 +157,11 @@ test("members are added and removed", async () => {
   expect((await etcdctl("app", "member", "list")).trim().split("\n")).toHaveLength(3);
 }, 400_000);
 
-test("a foreign key in a supplied Secret is reported, a lost Secret of the operator's is recreated, and no member restarts", async () => {
+test("a mismatched key in a provided Secret is reported, a deleted Secret of the operator is recreated, and no member restarts", async () => {
   await accidents.expectNoticed();
 }, 500_000);
 
-test("all members restart one after another when the template changes", async () => {
+test("all members restart one after another when the pod template changes", async () => {
   const before = await lives(cluster);
   await cluster.patch({ podTemplate: { metadata: { annotations: { "example.com/again": "1" } } } });
   await eventually(async () => {
@@ -206,7 +206,7 @@ test("a cluster recreated from its claims without its Secrets keeps its identity
   expect(await answerAt(2379, before)).not.toBe("200");
 });
 
-test("with the previous key put back all is well, and members serve the recreated certificate", async () => {
+test("TLSReady is True again when the right key is restored, and members serve the recreated certificate", async () => {
   await accidents.expectOver();
 }, 500_000);
 

@@ -95,7 +95,7 @@ async function refused(app: string, ...args: readonly string[]): Promise<void> {
   );
 }
 
-test("users are prepared while auth is disabled, and their status reports it", async () => {
+test("users are created in etcd while auth is disabled, and their status has the reason AuthDisabled", async () => {
   for (const name of ["shop", "billing"])
     expect((await untilUser(name, "AuthDisabled")).status?.binding?.name).toBe(`${name}-binding`);
   const { type } = await cluster.json<Secret>("get", "secret", "shop-binding");
@@ -115,7 +115,7 @@ test("users are prepared while auth is disabled, and their status reports it", a
   await startApplication("admin", "my-etcd-client", false);
 });
 
-test("auth is enabled, and the users become Bound", async () => {
+test("the users become Bound when auth is enabled", async () => {
   await cluster.patch({ auth: { enabled: true } });
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
   for (const name of ["shop", "billing"]) await untilUser(name, "Bound");
@@ -135,14 +135,14 @@ describe("an application", () => {
     await refused("shop", "user", "list");
   });
 
-  test("has no rights with only the certificate of a user that logs in by password", async () => {
+  test("gets no access with only a certificate when the user must log in by password", async () => {
     await startApplication("nameless", "shop-binding", false);
     await refused("nameless", "get", "shop/a");
     await expect(asShop((await secret("shop-binding")).password, "get", "shop/a")).resolves.toContain("1");
   });
 });
 
-test("after rotation the previous password is refused, and the Secret has the new one", async () => {
+test("after a rotation the previous password is refused, and the Secret contains the new password", async () => {
   const { password: before = "" } = await secret("shop-binding");
   await cluster.kubectl("annotate", "etcduser", "shop", "etcd.improbable.io/rotate-credentials=1");
   const { password = "" } = await eventually(async () => {
@@ -158,7 +158,7 @@ test("after rotation the previous password is refused, and the Secret has the ne
   );
 });
 
-test("after rotation the previous certificate stays valid until its end", async () => {
+test("after a rotation the previous certificate stays valid until it expires", async () => {
   const { "tls.crt": before } = await secret("billing-binding");
   await cluster.kubectl("annotate", "etcduser", "billing", "etcd.improbable.io/rotate-credentials=1");
   await eventually(async () => expect((await secret("billing-binding"))["tls.crt"]).not.toBe(before));
@@ -167,14 +167,14 @@ test("after rotation the previous certificate stays valid until its end", async 
   expect(await etcdctl("newer", "get", "billing/a", "--print-value-only")).toBe("2");
 });
 
-test("a user is refused at once when its EtcdUser is deleted, and its Secret is deleted", async () => {
+test("when an EtcdUser is deleted, its user is refused at once and its Secret is deleted", async () => {
   await cluster.kubectl("delete", "etcduser", "billing", "--timeout=60s");
   await refused("billing", "get", "billing/a");
   await eventually(async () => await expect(secret("billing-binding")).rejects.toThrow("not found"));
   expect((await admin("user", "list")).split("\n")).not.toContain("billing");
 });
 
-test("no password and no key appears in objects, events, logs, metrics or requests to the API server", async () => {
+test("no password and no private key appears in objects, events, logs, metrics or requests to the API server", async () => {
   const told = [await toldIn(namespace.name, OPERATOR_NAMESPACE), ...(await metricsOfOperators(namespace.name))].join();
   for (const part of ["shop-binding", '"kind": "EtcdUser"', '"kind": "Event"', "etcd_operator_leading"])
     expect(told).toContain(part);
@@ -191,6 +191,6 @@ test("no password and no key appears in objects, events, logs, metrics or reques
   expect(foundIn(await toldIn(namespace.name), [...secrets])).toEqual([[...secrets].indexOf(one)]);
 });
 
-test("a namespace with users is deleted", async () => {
+test("a namespace with EtcdUsers can be deleted", async () => {
   await kubectl.run(["delete", "namespace", namespace.name, "--timeout=120s"]);
 }, 150_000);

@@ -24,7 +24,7 @@ async function apply(namespace: string, spec: object): Promise<{ code: number; s
 
 const EVEN = "Warning: spec.replicas is 2: it tolerates the loss of no more members than 1";
 
-test("kubectl shows errors and warnings of the webhook", async () => {
+test("kubectl prints errors and warnings of the webhook", async () => {
   await using namespace = await testNamespace("webhooks");
   await eventually(async () =>
     expect((await apply(namespace.name, { replicas: 2, podTemplate: GOOD })).said).toContain(EVEN),
@@ -57,7 +57,7 @@ async function replaced(before: readonly string[]): Promise<void> {
   await eventually(async () => expect(await old()).toEqual([]), REPLACED_WITHIN_MS);
 }
 
-test("every edit is checked while all replicas of the operator are replaced", async () => {
+test("the webhook checks every edit while all replicas of the operator are replaced", async () => {
   await using namespace = await testNamespace("webhooks");
   const deployment = [`deployment/${OPERATOR}`, "-n", OPERATOR_NAMESPACE];
   const before = await podNames();
@@ -79,7 +79,7 @@ test("every edit is checked while all replicas of the operator are replaced", as
   expect(checked).toBeGreaterThan(5);
 });
 
-test("a deleted webhook Secret is recreated, and edits are checked again", async () => {
+test("a deleted webhook Secret is recreated, and the webhook checks edits again", async () => {
   await using namespace = await testNamespace("webhooks");
   const pods = await podNames();
   const secret = ["secret", WEBHOOKS, "-n", OPERATOR_NAMESPACE];

@@ -54,7 +54,7 @@ describe.each(ETCD_VERSIONS)("archivers of etcd %s", (version) => {
     assert.equal(await hashOf(replica.etcd, revision), await hashOf(etcd, revision));
   };
 
-  test("two archivers at once store every revision once, whichever is faster", async () => {
+  test("two archivers running at once store every revision exactly once", async () => {
     await steps(10);
     const archivers = [startArchiver(volume, [url]), startArchiver(volume, [url])];
     await until("both follow", () => Promise.resolve(archivers.every(({ progress }) => progress !== undefined)));
@@ -83,7 +83,7 @@ describe.each(ETCD_VERSIONS)("archivers of etcd %s", (version) => {
     await replayed(volume, last, (replica) => isSame(replica, last));
   });
 
-  test("changes compacted while no archiver runs leave a gap, which a later backup closes", async () => {
+  test("changes that are compacted while no archiver runs leave a gap in the archive until a later backup", async () => {
     const before = await user.revision();
     const compacted = (await steps(40)) - 5;
     await user.compact(compacted);

@@ -143,7 +143,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with auth enabled", (version) =
     for (const who of ["user", "stranger", "nameless"] as const) await expect(call(at(who))).rejects.toThrow(DENIED);
   });
 
-  test("a request during changes of users may be refused for an old auth revision, and the next one succeeds", async () => {
+  test("a request during changes of users may be refused for an old auth revision, and a later request succeeds", async () => {
     const refusals: string[] = [];
     const using = Array.from({ length: 200 }, (_, n) =>
       client.put(at("operator", n % 2 === 0 ? leader : follower), `race/${n}`, "x", OPTIONS).catch((thrown: Error) => {
@@ -163,7 +163,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with auth enabled", (version) =
     await expect(client.promote(at("operator"), NOBODY, OPTIONS)).rejects.toThrow(/member not found/);
   });
 
-  test("probes pass with a certificate without a user, also on a member that starts", async () => {
+  test("probes pass with a client certificate without an etcd user, also on a starting member", async () => {
     expect(await leader.probe()).toContain(version);
     const path = async (name: string) => (await fetch(`http://${follower.metricsAddress}${name}`)).status;
     for (const name of ["/health", "/readyz", "/livez"]) expect([name, await path(name)]).toEqual([name, 200]);
@@ -185,7 +185,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with auth enabled", (version) =
     await until("it is ready", async () => (await path("/readyz")) === 200);
   });
 
-  test("the gateway refuses a certificate with a name, and treats one without a name as no user", async () => {
+  test("the gRPC gateway refuses a certificate with a common name, and treats a certificate without it as no user", async () => {
     const body = { key: Buffer.from("a").toString("base64") };
     const question = {
       at: leader.clientAddress,

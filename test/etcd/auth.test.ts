@@ -45,14 +45,14 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
   });
   afterAll(() => etcd.pods.stop());
 
-  test("at first there are no users, and auth is disabled", async () => {
+  test("a new cluster has no users, and auth is disabled", async () => {
     expect(await client.authStatus(at, options)).toEqual({ enabled: false, revision: 1 });
     expect(await client.userList(at, options)).toEqual([]);
     expect(await client.roleList(at, options)).toEqual([]);
     await refused(client.authenticate(at, "root", "secret", options), "AuthNotEnabled");
   });
 
-  test("refusals distinguish what does not exist from what exists already", async () => {
+  test("errors tell missing users and roles apart from existing ones", async () => {
     await refused(client.userGet(at, "bob", options), "UserNotFound");
     await refused(client.userDelete(at, "bob", options), "UserNotFound");
     await refused(client.userChangePassword(at, "bob", "x", options), "UserNotFound");
@@ -76,7 +76,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.roleRevokePermission(at, "reader", oneKey("a"), options), "PermissionNotGranted");
   });
 
-  test("a role has one permission for each range, and the last grant counts", async () => {
+  test("a role has one permission for each range, and a later grant replaces it", async () => {
     const permitted = () => client.roleGet(at, "reader", options);
     await client.roleGrantPermission(at, "reader", { access: "READ", ...keysWithPrefix("app/") }, options);
     await client.roleGrantPermission(at, "reader", { access: "WRITE", ...oneKey("flag") }, options);
@@ -108,7 +108,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     expect(await client.roleList(at, options)).toEqual(["reader"]);
   });
 
-  test("an administrator's certificate allows everything, and an unknown user's nothing", async () => {
+  test("the certificate of an administrator gives all rights, and that of an unknown user gives none", async () => {
     expect(await client.userList(at, options)).toEqual(["bob", "root", OPERATOR]);
     await client.put(at, "app/k", "v", options);
     await refused(client.userList(stranger, options), "UserNotFound");
@@ -127,7 +127,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.authenticate(at, OPERATOR, "secret", options), "NoPasswordUser");
   });
 
-  test("a password has at most 72 bytes; further bytes are not compared at login", async () => {
+  test("a password may have at most 72 bytes, and a login ignores further bytes", async () => {
     const longest = "p".repeat(72);
     await expect(client.userAdd(at, "long", `${longest}q`, options)).rejects.toThrow("72 bytes");
     await expect(client.userChangePassword(at, "bob", `${longest}q`, options)).rejects.toThrow("72 bytes");
@@ -137,7 +137,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await client.userChangePassword(at, "bob", "newer", options);
   });
 
-  test("with auth enabled, root stays; any other user loses access at once with its role or when it is deleted", async () => {
+  test("with auth enabled root cannot be deleted, and other users lose access at once with their role", async () => {
     await refused(client.userDelete(at, "root", options), "InvalidAuthMgmt");
     await refused(client.userRevokeRole(at, "root", "root", options), "InvalidAuthMgmt");
     const bob = { ...at, tls: { ...at.tls!, ...(await pairOf("bob")) } };
@@ -152,7 +152,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.get(bob, "app/k", options), "PermissionDenied");
   });
 
-  test("a range that ends with a single NUL has no end, though no key is before NUL", async () => {
+  test("a permission for the range from NUL to NUL applies to all keys", async () => {
     const NUL = new Uint8Array([0]);
     const odd = { ...at, tls: { ...at.tls!, ...(await pairOf("odd")) } };
     await client.roleAdd(at, "odd", options);
@@ -172,7 +172,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     return { cert: pair.certificate, key: pair.key };
   }
 
-  test("with auth disabled again, all clients have access, and the users still exist", async () => {
+  test("after auth is disabled again, all clients have access, and the users still exist", async () => {
     await client.authDisable(at, options);
     await client.authDisable(at, options);
     expect((await client.authStatus(stranger, options)).enabled).toBe(false);

@@ -87,7 +87,7 @@ describe.each(ETCD_VERSIONS)("a backup of an unmanaged etcd %s with TLS and auth
     assert.equal((await factsOf(file)).authEnabled, true);
   });
 
-  test("is refused with wrong credentials, names the cause, and leaves nothing", async () => {
+  test("fails with wrong credentials, reports the cause, and leaves no object", async () => {
     const stranger = await newAuthority();
     const pair = await stranger.issue("stranger");
     const { authDir: _auth, ...withoutUser } = source();

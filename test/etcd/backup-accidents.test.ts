@@ -29,7 +29,7 @@ function failed(reason: FailureReason, message = /./): (thrown: unknown) => bool
   return (thrown) => thrown instanceof AgentError && thrown.reason === reason && message.test(thrown.message);
 }
 
-describe("a backup with accidents", () => {
+describe("a backup with failures on the way", () => {
   const version = "3.6.16";
   let etcd: RunningEtcd;
   let volume: TestVolume;
@@ -59,7 +59,7 @@ describe("a backup with accidents", () => {
     await untilLed(etcd.client, member);
   }
 
-  test("a stalled store slows the member's stream down without filling memory", async () => {
+  test("a slow store slows the member's snapshot stream down without using more memory", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000 });
     await backup.held;
@@ -72,7 +72,7 @@ describe("a backup with accidents", () => {
     assert.ok(isWhole(task.key));
   });
 
-  test("the member that is read is killed: another member is read from the start", async () => {
+  test("when the member that sends the snapshot is killed, another member sends it from the start", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000 });
     await backup.held;
@@ -87,7 +87,7 @@ describe("a backup with accidents", () => {
     await restart(first);
   });
 
-  test("the only named member is killed: the failure has the reason, and nothing is left", async () => {
+  test("when the only endpoint is killed, the backup fails with the reason and leaves no object", async () => {
     const member = etcd.members[1]!;
     const task = taskFrom([member]);
     const backup = startBackup(task, { afterBytes: 1_000_000 });
@@ -99,7 +99,7 @@ describe("a backup with accidents", () => {
     await restart(member);
   });
 
-  test("the member that is read hangs: pings detect it, and another member is read", async () => {
+  test("when the member that sends the snapshot hangs, HTTP/2 pings detect it, and another member is used", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000, pingIntervalMs: 500 });
     await backup.held;
@@ -115,7 +115,7 @@ describe("a backup with accidents", () => {
     }
   });
 
-  test("the only named member hangs: the failure comes after the allowed time without a byte", async () => {
+  test("when the only endpoint hangs, the backup fails after the allowed time without a byte", async () => {
     const member = etcd.members[2]!;
     const task = taskFrom([member]);
     const backup = startBackup(task, { afterBytes: 1_000_000, patienceMs: 1_000, pingIntervalMs: 60_000 });
@@ -133,7 +133,7 @@ describe("a backup with accidents", () => {
     }
   });
 
-  test("the store hangs: the failure comes after the allowed time without progress", async () => {
+  test("when the store hangs, the backup fails after the allowed time without progress", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000, patienceMs: 500 });
     await backup.held;
@@ -151,7 +151,7 @@ describe("a backup with accidents", () => {
     nothingOf(task.key);
   });
 
-  test("a byte changed in transit is detected, and nothing is left", async () => {
+  test("a byte that changes in transit is detected, and no object is left", async () => {
     const proxy = await startFlippingProxy(etcd.members[0]!.plan.clientPort, 10_000_000);
     try {
       const task = { ...taskFrom([]), source: { endpoints: [proxy.url] } };
@@ -166,7 +166,7 @@ describe("a backup with accidents", () => {
     }
   });
 
-  test("a backup that is stopped in mid-stream leaves nothing", async () => {
+  test("a backup that is cancelled in mid-stream leaves no object", async () => {
     const stop = new AbortController();
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000, signal: stop.signal });
@@ -177,7 +177,7 @@ describe("a backup with accidents", () => {
     nothingOf(task.key);
   });
 
-  test("the process stops on SIGTERM with its report and exit code 1", async () => {
+  test("the agent writes its report and ends with exit code 1 on SIGTERM", async () => {
     const task = taskFrom(etcd.members);
     const reportFile = join(volume.path, ".report");
     const child = spawn(process.execPath, ["src/bin/agent.ts", `--report-file=${reportFile}`, "--progress-port=0"], {
@@ -194,7 +194,7 @@ describe("a backup with accidents", () => {
     await rm(reportFile);
   });
 
-  test("a backup of another cluster ID is refused", async () => {
+  test("a backup is refused when the cluster has another cluster ID than expected", async () => {
     const { clusterId } = await etcd.client.status(etcd.members[0]!.endpoint, options);
     const task = taskFrom(etcd.members);
     const wrong = startBackup({ ...task, source: { ...task.source, clusterID: "1" } });

@@ -23,7 +23,7 @@ const MEGABYTES = 40;
 /** Within the snapshot, and after its first part. */
 const MID_STREAM = 12_000_000;
 
-describe("a backup in mid-stream", () => {
+describe("during a backup", () => {
   let etcd: RunningEtcd;
   let store: Versitygw;
   const credentials = credentialsDir({ AWS_ACCESS_KEY_ID: S3_ACCESS.id, AWS_SECRET_ACCESS_KEY: S3_ACCESS.secret });
@@ -90,7 +90,7 @@ describe("a backup in mid-stream", () => {
     return proxy;
   }
 
-  test("the agent is killed: no object is visible", async () => {
+  test("when the agent is killed, no object is visible", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -101,7 +101,7 @@ describe("a backup in mid-stream", () => {
     await succeeds(task);
   });
 
-  test("the agent is killed between object and manifest: the next attempt replaces the object without a manifest", async () => {
+  test("when the agent is killed between object and manifest, the next attempt replaces the object", async () => {
     const proxy = await heldAt((_, piece) => piece.includes(".manifest.json") && piece.includes("PUT "));
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -111,7 +111,7 @@ describe("a backup in mid-stream", () => {
     await succeeds(task);
   });
 
-  test("the store is killed: the agent reports it, and no object is visible when the store is back", async () => {
+  test("when the store is killed, the agent reports it, and no object is visible after a restart of the store", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -124,7 +124,7 @@ describe("a backup in mid-stream", () => {
     await succeeds(task);
   });
 
-  test("the member that is read is killed: another member is read from the start", async () => {
+  test("when the member that sends the snapshot is killed, another member sends it from the start", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -141,7 +141,7 @@ describe("a backup in mid-stream", () => {
     await restart(member);
   });
 
-  test("the only named member is killed: the agent reports it, and there is no object", async () => {
+  test("when the only endpoint is killed, the agent reports it, and there is no object", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const member = etcd.members[1]!;
     const task = taskFrom([member]);

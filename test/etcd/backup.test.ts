@@ -99,7 +99,7 @@ describe.each(ETCD_VERSIONS)("a backup of etcd %s", (version) => {
     assert.deepEqual(volume.keys, []);
   });
 
-  test("etcdutl restores the object as stored, with its keys", async () => {
+  test("etcdutl restores an uncompressed, unencrypted object with all its keys", async () => {
     using volume = new TestVolume();
     const task = backupTask(volume, etcd.members.map(urlOf));
     assert.ok((await run(task, volume)).ok);

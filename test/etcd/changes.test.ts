@@ -67,7 +67,7 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
   const hashOf = async (of: RunningEtcd, revision: number) =>
     (await of.client.hashKv(of.members[0]!.endpoint, { ...options, revision })).hash;
 
-  test("is restored identically at any revision, with the same revision numbers", async () => {
+  test("can be restored to any revision, with the same keys and revision numbers", async () => {
     const random = randomFrom(7);
     const some = Array.from({ length: 2 }, () => 21 + random(revisions.length - 21));
     for (const revision of [...some.map((at) => revisions[at]!), expiredAt]) {
@@ -85,7 +85,7 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
     }
   });
 
-  test("enables auth again where the backup's etcd had enabled it", async () => {
+  test("is restored with auth enabled when the backup was made with auth enabled", async () => {
     const replica = await startReplica(version, volume, { isAuthLifted: true });
     try {
       await replica.replay({ revision: String(beforeDeletion) });
@@ -98,7 +98,7 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
     }
   });
 
-  test("ends just before all keys were deleted, with leases", async () => {
+  test("can be restored to the revision before all keys were deleted, with leases", async () => {
     const replica = await startReplica(version, volume);
     try {
       await replica.replay({ revision: String(beforeDeletion) });

@@ -70,7 +70,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.equal(await etcd.client.get(second!.endpoint, "greeting/a", options), undefined);
   });
 
-  test("the hash of all members is the same", async () => {
+  test("all members report the same hash of their data", async () => {
     const revision = await etcd.client.put(first(), "hashed", "yes", options);
     // A linearizable read makes each member apply everything up to here.
     for (const member of etcd.members) await etcd.client.get(member.endpoint, "hashed", options);
@@ -81,7 +81,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.ok(hashes[0]!.hash > 0);
   });
 
-  test("an answer from another cluster is rejected, and no change is made there", async () => {
+  test("an answer from a cluster with another ID is rejected, and no write is sent to that cluster", async () => {
     const wrongCluster = (thrown: unknown) => hasCode(thrown, "EtcdWrongCluster");
     await assert.rejects(etcd.client.status(first(), stranger), wrongCluster);
     await assert.rejects(etcd.client.memberList(first(), { ...stranger, linearizable: true }), wrongCluster);
@@ -95,7 +95,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.ok(probed.is === "unknown" && probed.why.includes("expected 1"));
   });
 
-  test("leadership moves to the named member when the leader is asked", async () => {
+  test("the leader transfers leadership to the named member", async () => {
     const all = await Promise.all(
       etcd.members.map(async ({ endpoint }) => ({ endpoint, status: await etcd.client.status(endpoint, options) })),
     );
@@ -106,7 +106,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.equal(now.leaderId, follower.status.memberId);
   });
 
-  test("each call is reported once, with its outcome", async () => {
+  test("each call is reported to the observer once, with its outcome", async () => {
     const reports: CallReport[] = [];
     const client = new GrpcClient({ pool: etcd.pool, clock: systemClock, onCall: (report) => reports.push(report) });
     await client.status(first(), options);

@@ -57,12 +57,12 @@ const restart = async (member: EtcdMember, version: EtcdVersionText): Promise<"r
   ]);
 };
 
-describe.each(PAIRS)("from $from to $to", ({ from, to, refuses }) => {
+describe.each(PAIRS)("a downgrade from $from to $to", ({ from, to, refuses }) => {
   const [high, low] = [`${minorOf(from)}.0`, `${minorOf(to)}.0`];
   const isConverted = ({ storageVersion, downgradeTo }: EndpointStatus) =>
     storageVersion === low && downgradeTo === low;
 
-  test("members are downgraded one by one, and upgraded again", async () => {
+  test("is done member by member, and members can be upgraded again", async () => {
     etcd = await startEtcd({ version: from, members: 3 });
     const [m0, m1, m2] = etcd.members as [EtcdMember, EtcdMember, EtcdMember];
     await untilAll("data is in the format of today", ({ storageVersion }) => storageVersion === high);
@@ -116,7 +116,7 @@ describe.each(PAIRS)("from $from to $to", ({ from, to, refuses }) => {
   });
 });
 
-test("data is not converted while a member is away, and that member cannot return with the earlier release", async () => {
+test("data is not converted while a member is down, and that member cannot start with the earlier release", async () => {
   etcd = await startEtcd({ version: "3.6.16", members: 3 });
   const [m0, , m2] = etcd.members as [EtcdMember, EtcdMember, EtcdMember];
   await untilAll("data is in the format of today", ({ storageVersion }) => storageVersion === "3.6.0");
@@ -128,7 +128,7 @@ test("data is not converted while a member is away, and that member cannot retur
   expect((await etcd.client.status(m0.endpoint, OPTIONS)).storageVersion).toBe("3.6.0");
 });
 
-test("the only member of a cluster is downgraded, and etcd ends the downgrade by itself or when cancelled", async () => {
+test("the only member of a cluster is downgraded, and etcd ends the downgrade when it is complete or cancelled", async () => {
   etcd = await startEtcd({ version: "3.6.16", members: 1 });
   const [only] = etcd.members as [EtcdMember];
   const goBack = async () => {

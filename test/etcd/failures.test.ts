@@ -20,7 +20,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
   afterAll(() => etcd.stop());
   const only = () => etcd.members[0]!;
 
-  test("a call to a frozen member fails at its deadline, and the thawed member answers again", async () => {
+  test("a call to a frozen member fails at its deadline, and succeeds when the member runs again", async () => {
     await etcd.client.status(only().endpoint, options);
     await only().freeze();
     try {
@@ -38,7 +38,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     await etcd.client.status(only().endpoint, options);
   });
 
-  test("the caller's abort signal ends the call at once, as cancelled", async () => {
+  test("the caller's abort signal ends the call at once with Cancelled", async () => {
     await only().freeze();
     try {
       const startedAtMs = performance.now();
@@ -52,14 +52,14 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     }
   });
 
-  test("a port without a listener is unavailable at once", async () => {
+  test("a call to a port without a listener fails at once as unavailable", async () => {
     const nobody: Endpoint = { address: `127.0.0.1:${(await etcd.spare("nobody")).plan.clientPort}` };
     const startedAtMs = performance.now();
     await assert.rejects(etcd.client.status(nobody, options), unavailable);
     assert.ok(performance.now() - startedAtMs < 1_000);
   });
 
-  test("a port with another protocol is unavailable", async () => {
+  test("a call to a port with another protocol fails as unavailable", async () => {
     const metrics: Endpoint = { address: `127.0.0.1:${only().plan.metricsPort}` };
     await assert.rejects(etcd.client.status(metrics, options), unavailable);
   });
@@ -69,7 +69,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     assert.equal(await etcd.client.get(only().endpoint, "late", options), undefined);
   });
 
-  test("a silent connection is replaced after one deadline", async () => {
+  test("a connection without answers is replaced after one deadline", async () => {
     const silencer = await startSilencer(only().plan.clientPort);
     const endpoint: Endpoint = { address: `127.0.0.1:${silencer.port}` };
     try {
@@ -83,7 +83,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     }
   });
 
-  test("an open call becomes unavailable when its member's connections are closed", async () => {
+  test("an open call fails as unavailable when the connections of its member are closed", async () => {
     await only().freeze();
     try {
       const open = etcd.client.status(only().endpoint, { ...options, deadlineMs: 5_000 });

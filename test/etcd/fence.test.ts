@@ -27,7 +27,7 @@ describe.each(ETCD_VERSIONS)("fenced etcd %s", (version) => {
     }
   });
 
-  test("the only member of a cluster starts again, too", async () => {
+  test("the only member of a cluster with its data starts again", async () => {
     const etcd = await startEtcd({ version, members: 1 });
     try {
       const member = etcd.members[0]!;
@@ -41,7 +41,7 @@ describe.each(ETCD_VERSIONS)("fenced etcd %s", (version) => {
     }
   });
 
-  test("a member with an empty disk ends at once and logs the cause", async () => {
+  test("a fenced member with an empty disk ends at once and logs the cause", async () => {
     const etcd = await planEtcd({ version, members: 1 });
     try {
       const member = etcd.members[0]!;

@@ -77,7 +77,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
   const listed = FLAGS.filter(([, , first, last]) => minorsBetween(first, last).includes(minor));
   const gates = GATES.filter(([, first, last]) => minorsBetween(first, last).includes(minor)).map(([gate]) => gate);
 
-  test.each([0, 1, 2])("takes every listed flag with values at the limits of its kind (%i)", async (index) => {
+  test.each([0, 1, 2])("accepts every listed flag with values at the limits of its kind (%i)", async (index) => {
     const args = listed.map(([name, takes]) => {
       const values = OTHER[name] ?? VALUES[takes];
       return `--${name}=${values[index % values.length]}`;
@@ -85,12 +85,12 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     assert.equal(await binary.refusal(...args), undefined);
   });
 
-  test("takes no unlisted flag", async () => {
+  test("accepts no unlisted flag", async () => {
     const others = [...FLAGS.filter((row) => !listed.includes(row)).map(([name]) => name), "no-such-flag", "help"];
     for (const name of others) assert.equal(await binary.knows(name), false, name);
   });
 
-  test("takes only values of the listed kind", async () => {
+  test("accepts only values of the listed kind", async () => {
     const choosy = listed.filter(([, takes]) => takes !== "text" && takes !== "ignored");
     for (const [name] of choosy) assert.match((await binary.refusal(`--${name}=.`)) ?? "", /^invalid .*value/, name);
     const unsigned = listed.filter(([, takes]) => takes.startsWith("uint"));
@@ -105,7 +105,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     }
   });
 
-  test("shows in its help the listed flags, gates and deprecations only", async () => {
+  test("lists only known flags, feature gates and deprecations in its help", async () => {
     const help = readHelp(await binary.help());
     assert.ok(help.flags.length > 100);
     // The help of 3.7 lists two flags that it no longer has.
@@ -116,7 +116,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     assert.deepEqual([...help.deprecated.keys()].sort(), deprecated);
   });
 
-  test("warns of the listed deprecations only, and names the listed replacements", async () => {
+  test("warns only of listed deprecations, and names the listed replacements", async () => {
     // Left out: old names next to new ones, and meaningless texts, because etcd would end before the warning.
     const newer = new Set(listed.flatMap(([, , , , , instead]) => instead ?? []));
     const given = givableTo(minor).filter((name) => !newer.has(name) && name !== "feature-gates");
@@ -131,7 +131,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
   });
 
   test.each(Object.entries(LIKE))(
-    "takes every value of the kind %s that our validation allows",
+    "accepts every value of the kind %s that the operator's validation accepts",
     async (kind, likeIt) => {
       const flag = givableTo(minor).find((name) => FLAGS.some(([other, takes]) => other === name && takes === kind));
       if (flag === undefined) return assert.deepEqual([kind, minor], ["gates", "3.5"]);
@@ -146,7 +146,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     },
   );
 
-  test("takes no old name together with the new one", async () => {
+  test("accepts no deprecated flag together with its replacement", async () => {
     const pairs = listed.flatMap(([name, takes, , , , instead]) => {
       if (instead === undefined || !listed.some(([other]) => other === instead || gates.includes(instead))) return [];
       const newer = gates.includes(instead) ? { "feature-gates": `${instead}=true` } : { [instead]: VALUES[takes][1] };

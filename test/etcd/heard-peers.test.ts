@@ -15,7 +15,7 @@ const options = { signal: neverAborted, deadlineMs: 5_000 };
 /** From the end of a process to the first answer without it: twice LISTEN_MS, and time for a busy machine. */
 const SILENT_WITHIN_MS = 6_000;
 
-describe.each(ETCD_VERSIONS)("peers from which a member receives bytes, version %s", (version) => {
+describe.each(ETCD_VERSIONS)("peers from which a member receives bytes (etcd %s)", (version) => {
   let etcd: RunningEtcd;
   beforeAll(async () => {
     etcd = await startEtcd({ version, members: 3 });
@@ -61,7 +61,7 @@ describe.each(ETCD_VERSIONS)("peers from which a member receives bytes, version 
     }
   });
 
-  test("another member at the address is no witness", async () => {
+  test("the answer of another member at the address is rejected", async () => {
     const [mine, others] = await Promise.all(etcd.members.slice(0, 2).map(idOf));
     const ask = (expectedMemberId: MemberId | undefined) =>
       etcd.client.heardPeers(etcd.members[0]!.metricsAddress, { ...options, expectedMemberId });
@@ -70,7 +70,7 @@ describe.each(ETCD_VERSIONS)("peers from which a member receives bytes, version 
     assert.ok(seen.is === "unknown" && seen.why.includes(`expected ${others?.toString(16)}`));
   });
 
-  test("a frozen follower does not answer and is not heard although its connections are open; thawed it is heard again", async () => {
+  test("the leader receives nothing from a frozen follower although its connections are open", async () => {
     const { leader, followers } = await roles();
     const [frozen, other] = followers as [EtcdMember, EtcdMember];
     const id = await idOf(frozen);
@@ -92,7 +92,7 @@ describe.each(ETCD_VERSIONS)("peers from which a member receives bytes, version 
     await until("it is heard again", async () => (await listen(leader)).heard.has(id));
   });
 
-  test("a frozen leader is not heard, and the next leader receives from the rest", async () => {
+  test("followers receive nothing from a frozen leader, and the next leader receives from the other followers", async () => {
     const { leader, followers } = await roles();
     const id = await idOf(leader);
     await leader.freeze();
@@ -106,7 +106,7 @@ describe.each(ETCD_VERSIONS)("peers from which a member receives bytes, version 
     }
   });
 
-  test("a stopped member is not heard, although its series stays", async () => {
+  test("the leader receives nothing from a stopped member, although its time series remains", async () => {
     const { leader, followers } = await roles();
     const [gone, other] = followers as [EtcdMember, EtcdMember];
     const id = await idOf(gone);
@@ -123,7 +123,7 @@ async function metricsOf(member: EtcdMember): Promise<string> {
   return await (await fetch(`http://${member.metricsAddress}/metrics`)).text();
 }
 
-describe("a server that is no etcd is no witness", () => {
+describe("answers of a server that is not etcd", () => {
   let server: Server;
   /** The answer to each request; the last one is repeated. */
   let answers: readonly (readonly [status: number, metrics: string])[] = [];
@@ -148,20 +148,20 @@ describe("a server that is no etcd is no witness", () => {
 
   test.each([
     ["does not report its ID", 200, `${from("b", 1)}\n`],
-    ["reports more than any etcd has", 200, `${me}\n${from("b", 1)}\n${"x".repeat(5 * 1024 ** 2)}`],
-    ["refuses", 500, `${me}\n${from("b", 1)}\n`],
-  ])("a server that %s", async (_what, status, told) => {
+    ["reports more text than etcd ever returns", 200, `${me}\n${from("b", 1)}\n${"x".repeat(5 * 1024 ** 2)}`],
+    ["returns status 500", 500, `${me}\n${from("b", 1)}\n`],
+  ])("are rejected when it %s", async (_what, status, told) => {
     const seen = await heard([status, told]);
     assert.ok(seen.is === "unknown");
     if (status !== 200) assert.match(seen.why, /status 500: etcd_server_id/);
   });
 
-  test("a server that changes its member ID between the two requests", async () => {
+  test("are rejected when its member ID changes between the two requests", async () => {
     const seen = await heard([200, me], [200, me.replace('"a"', '"c"')]);
     assert.ok(seen.is === "unknown" && seen.why.endsWith("answered by member c, expected a"));
   });
 
-  test("peers that sent bytes in between are heard, even when a restarted process counts from zero", async () => {
+  test("identify the sending peers by counters that grew or were reset", async () => {
     const before = [me, leads, from("b", 500), from("c", 500), from("0", 1), from("e", 500)].join("\n");
     const filler = "# filler\n".repeat(50_000);
     const after = `${from("b", 500)}\n${from("c", 501)}\n${filler}${me}\n${from("0", 2)}\n${from("d", 7)}\n${from("e", 9)}`;
@@ -171,7 +171,7 @@ describe("a server that is no etcd is no witness", () => {
     });
   });
 
-  test("the caller's abort signal ends the check as cancelled, also during the listening time", async () => {
+  test("are no longer awaited when the caller's abort signal is set", async () => {
     answers = [[200, me]];
     for (const signal of [AbortSignal.abort(), AbortSignal.timeout(300)]) {
       const cancelled = client.heardPeers(address(), { signal });
@@ -179,7 +179,7 @@ describe("a server that is no etcd is no witness", () => {
     }
   });
 
-  test("without enough time to listen, the result is unknown", async () => {
+  test("give no result if the deadline leaves too little time between two requests", async () => {
     answers = [[200, me]];
     assert.equal((await client.heardPeers(address(), { signal: neverAborted, deadlineMs: 500 })).is, "unknown");
   });

@@ -3,7 +3,7 @@ import { describe, test } from "vitest";
 import { identityFor } from "#etcd/identity.ts";
 import { ETCD_VERSIONS, neverAborted, startEtcd } from "#kit/etcd/etcd.ts";
 
-describe.each(ETCD_VERSIONS)("etcd %s has the IDs that we compute", (version) => {
+describe.each(ETCD_VERSIONS)("etcd %s has the cluster ID and member IDs that the operator computes", (version) => {
   test.each([1, 3] as const)("%i members", async (members) => {
     const etcd = await startEtcd({ version, members, token: "prod/db/0123" });
     try {

@@ -32,7 +32,7 @@ const CHANGES: Readonly<Record<string, (etcd: EtcdClient, at: Endpoint) => Promi
   DeleteRange: (etcd, at) => etcd.deleteRange(at, "key", options),
 };
 
-describe("the lease between the decision and the first byte", () => {
+describe("writes to etcd need the operator's lease until they are sent:", () => {
   let server: Http2Server;
   let sessions: ServerHttp2Session[];
   let received: string[];
@@ -88,7 +88,7 @@ describe("the lease between the decision and the first byte", () => {
       ...(expectedClusterId ? { expectedClusterId: CLUSTER } : {}),
     });
 
-  test("changes are sent while the process leads", async () => {
+  test("writes are sent while the process holds the lease", async () => {
     await remove(true);
     await etcd.disarmAlarm(endpoint, { memberId: undefined, type: "CORRUPT" }, options);
     assert.deepEqual(received, ["Status", "MemberRemove", "Alarm"]);
@@ -112,7 +112,7 @@ describe("the lease between the decision and the first byte", () => {
     assert.deepEqual(received, ["Status", "MemberList", "Alarm"]);
   });
 
-  test("a lease lost during the connection set-up: nothing is sent", async () => {
+  test("nothing is sent when the lease is lost during the connection set-up", async () => {
     const change = remove();
     leads = false;
     await assert.rejects(change, isLost);
@@ -120,7 +120,7 @@ describe("the lease between the decision and the first byte", () => {
     assert.deepEqual(received, []);
   });
 
-  test("a lease lost during the check of the cluster ID: the change is not sent", async () => {
+  test("a write is not sent when the lease is lost during the check of the cluster ID", async () => {
     onStatus = () => {
       leads = false;
     };
@@ -128,7 +128,7 @@ describe("the lease between the decision and the first byte", () => {
     assert.deepEqual(received, ["Status"]);
   });
 
-  test("a lease lost right after the decision, with an open connection: the change is not sent", async () => {
+  test("a write is not sent when the lease is lost right before it, with an open connection", async () => {
     await etcd.status(endpoint, options);
     const change = remove();
     leads = false;
@@ -142,7 +142,7 @@ describe("the lease between the decision and the first byte", () => {
   });
 
   test.each(["in order", "at once"])(
-    "a lease lost while a connection that ended %s was replaced: the change is not sent",
+    "a write is not sent when the lease is lost while a connection that ended %s is replaced",
     async (how) => {
       await etcd.status(endpoint, options);
       if (how === "in order") sessions[0]?.goaway(0);
@@ -158,7 +158,7 @@ describe("the lease between the decision and the first byte", () => {
   );
 });
 
-test.each(ETCD_VERSIONS)("a real etcd %s is changed only with the lease", async (version) => {
+test.each(ETCD_VERSIONS)("a real etcd %s gets writes only while the process holds the lease", async (version) => {
   const real = await startEtcd({ version, members: 1 });
   try {
     let leads = false;

@@ -36,12 +36,12 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     assert.deepEqual({ name, clientUrls, isLearner }, { name: "", clientUrls: [], isLearner: true });
   });
 
-  test("a learner cannot be promoted before it is in sync", async () => {
+  test("a learner cannot be promoted before it has caught up", async () => {
     const { id } = await listed();
     await assert.rejects(etcd.client.promote(first(), id, options), refusedWith("LearnerNotReady"));
   });
 
-  test("a second learner and a known peer URL are refused", async () => {
+  test("a second learner and a learner with a used peer URL are refused", async () => {
     const second = etcd.client.addLearner(first(), ["http://127.0.0.1:1"], options);
     await assert.rejects(second, refusedWith("TooManyLearners"));
     const again = etcd.client.addLearner(first(), [etcd.members[1]!.peerUrl], options);
@@ -56,7 +56,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     await assert.rejects(etcd.client.promote(first(), voter.id, options), refusedWith("MemberNotLearner"));
   });
 
-  test("a started learner reports that it is one, refuses most requests, and is alive but not ready", async () => {
+  test("a started learner reports its role, refuses most requests, and is alive but not ready", async () => {
     await learner.start({
       initialCluster: `${etcd.initialCluster},${learner.plan.name}=${learner.peerUrl}`,
       state: "existing",
@@ -86,7 +86,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     );
   });
 
-  test("a learner in sync is promoted", async () => {
+  test("a learner that has caught up can be promoted", async () => {
     const { id } = await listed();
     const after = await eventually("LearnerNotReady", () => etcd.client.promote(first(), id, options));
     assert.equal(after.members.find((member) => member.id === id)?.isLearner, false);

@@ -30,7 +30,7 @@ describe.each(ETCD_VERSIONS)("health of etcd %s over HTTP", (version) => {
     assert.equal((await etcd.client.serves(member.endpoint, options)).is, "unknown");
   }
 
-  test("the first of three members is alive and not ready, and its client port does not answer", async () => {
+  test("the first of three members to start is alive and not ready, and its client port does not answer", async () => {
     await start(0);
     await assertAliveWithoutQuorum();
     assert.equal((await etcd.client.probe(etcd.members[0]!.endpoint, options)).is, "unknown");
@@ -43,7 +43,7 @@ describe.each(ETCD_VERSIONS)("health of etcd %s over HTTP", (version) => {
     await until("only the last connection is open", async () => (await connectionsTo(plan.clientPort)) <= 1);
   });
 
-  test("two of three members are ready", async () => {
+  test("two running members of three are ready", async () => {
     await start(1);
     await untilLed(etcd.client, etcd.members[0]!);
     await etcd.client.put(etcd.members[0]!.endpoint, "written", "by two", options);
@@ -53,7 +53,7 @@ describe.each(ETCD_VERSIONS)("health of etcd %s over HTTP", (version) => {
     assert.equal(await etcd.members[0]!.httpStatus("/health"), 200);
   });
 
-  test("a member that loses the others stays alive, is not ready, and its client port answers with the cause", async () => {
+  test("a member that loses the quorum stays alive, is not ready, and its client port answers with the cause", async () => {
     await etcd.members[1]!.kill();
     await until("the loss is noticed", async () => {
       const seen = await etcd.client.probe(etcd.members[0]!.endpoint, options);
@@ -73,7 +73,7 @@ describe.each(ETCD_VERSIONS)("health of etcd %s over HTTP", (version) => {
     await assert.rejects(etcd.client.memberList(endpoint, { ...options, linearizable: true }), unavailable);
   });
 
-  test("a member restarted without the others is alive, and its client port does not answer", async () => {
+  test("a member that restarts without a quorum is alive, and its client port does not answer", async () => {
     await etcd.members[0]!.kill();
     await start(0);
     await assertAliveWithoutQuorum();

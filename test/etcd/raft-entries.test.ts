@@ -65,7 +65,7 @@ async function takeSnapshots(): Promise<void> {
   );
 }
 
-test("etcd 3.7 ends when its raft log has entries of 3.5 after the last snapshot, and 3.6 can run again", async () => {
+test("etcd 3.7 cannot start with raft entries of 3.5 after the last snapshot, and 3.6 can", async () => {
   await quietClusterOf35(3);
   const last = etcd.members[2]!;
   expect(await restart(last, "3.7.3")).toBe("ends");
@@ -74,7 +74,7 @@ test("etcd 3.7 ends when its raft log has entries of 3.5 after the last snapshot
 });
 
 test.each([1, 3] as const)(
-  "a cancelled downgrade makes each of %d members take a snapshot, and 3.7 runs",
+  "a cancelled downgrade makes each of %d members take a snapshot, and then 3.7 can start",
   async (count) => {
     await quietClusterOf35(count);
     const { revision } = await hashed(etcd.members[0]!);
@@ -92,7 +92,7 @@ test.each([1, 3] as const)(
   },
 );
 
-test("a snapshot exists as soon as a member reports data in the format of 3.5, even if the member is killed then", async () => {
+test("a member that reports data in the 3.5 format has a snapshot, even if it is killed immediately", async () => {
   await quietClusterOf35(1);
   const [only] = etcd.members as [EtcdMember];
   await etcd.client.downgrade(only.endpoint, "ENABLE", "3.5", OPTIONS);

@@ -52,7 +52,7 @@ function reachAs(identity: TlsIdentity) {
   return { endpoint: () => endpoint };
 }
 
-test("a restart of etcd and a new client certificate fail no request, and the watch misses no event", async () => {
+test("no request of etcdctl fails during a restart of etcd and a certificate change, and no watch event is missed", async () => {
   await using client = await EtcdctlClient.start(reachAs(tls));
   await client.expectServed();
   await etcd.members[0]?.terminate();
@@ -89,7 +89,7 @@ test("a client with an open connection uses the current CA bundle for its next c
   }
 });
 
-test("a load reports refusals even if only the first try of its clients is refused", async () => {
+test("the load generator reports refusals even if only the first attempt of its clients is refused", async () => {
   const wrong = reachAs({ ...tls, ca: (await newAuthority()).pem }).endpoint();
   const right = reachAs(tls).endpoint();
   let asked = 0;

@@ -21,7 +21,7 @@ const MEGABYTES = 128;
 /** Memory limit of the agent's pod, minus what the kubelet itself needs. */
 const PEAK_RSS_KB = 150 * 1024;
 
-describe("the process that fetches a large snapshot", () => {
+describe("the agent that fetches a large snapshot", () => {
   const volume = new TestVolume();
   const keyFile = join(volume.path, ".key");
   const data = join(volume.path, ".data");
@@ -71,7 +71,7 @@ describe("the process that fetches a large snapshot", () => {
   const part = join(task.workDir, "snapshot.db.part");
   const hasBegun = () => Promise.resolve((statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 1_000_000);
 
-  test("leaves no snapshot when it is killed in mid-stream, and the next process fetches it", async () => {
+  test("leaves no snapshot when it is killed in mid-stream, and the next attempt fetches it", async () => {
     const { child, ended } = start(task);
     await until("bytes have come", hasBegun);
     child.kill("SIGKILL");
@@ -88,7 +88,7 @@ describe("the process that fetches a large snapshot", () => {
     assert.deepEqual(readdirSync(task.workDir), ["expected.json", "snapshot.db"]);
   });
 
-  test("takes no more memory than allowed", async () => {
+  test("stays within its memory limit", async () => {
     const { child, ended, report } = start(task);
     let peak = 0;
     const watch = setInterval(() => {
@@ -101,7 +101,7 @@ describe("the process that fetches a large snapshot", () => {
     assert.ok(peak > 0 && peak <= PEAK_RSS_KB, `${peak} kB`);
   });
 
-  test("stops on SIGTERM, leaves nothing, and allows another attempt", async () => {
+  test("ends on SIGTERM without leaving files, and another attempt succeeds", async () => {
     const { child, ended, report } = start(task);
     await until("bytes have come", hasBegun);
     child.kill("SIGTERM");

@@ -69,9 +69,9 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
   };
 
   test.each([
-    ["from our encrypted object with its manifest", true],
+    ["from an encrypted object with its manifest", true],
     ["from a snapshot of another tool", false],
-  ])("restores everything %s, on three members with one revision", async (_name, isOurs) => {
+  ])("restores all data %s, on three members with the same revision", async (_name, isOurs) => {
     const keyFile = join(volume.path, ".key");
     writeFileSync(keyFile, randomBytes(32));
     const key = isOurs ? "ours.db" : "theirs.db";
@@ -115,7 +115,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     }
   });
 
-  test("restores alarms of the snapshot's members, which are unknown here, and they can be disarmed", async () => {
+  test("restores alarms of the snapshot's members, and they can be disarmed", async () => {
     const source = etcd.members[0]!;
     const { memberId } = await etcd.client.status(source.endpoint, options);
     const body = JSON.stringify({ action: "ACTIVATE", memberID: String(memberId), alarm: "NOSPACE" });
@@ -146,7 +146,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     }
   });
 
-  test("refuses an object or manifest that differs from what was stored, and leaves nothing", async () => {
+  test("refuses a damaged object or manifest, and leaves no files", async () => {
     const dir = join(volume.path, ".refused");
     mkdirSync(dir);
     const [keyFile, otherKey] = [join(volume.path, ".key"), join(volume.path, ".other-key")];
@@ -192,7 +192,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     assert.equal(await refusedWith(true), "", "and with the right key again");
   });
 
-  test("does not start in a volume with data that is not its own", async () => {
+  test("refuses a volume with data of another restore", async () => {
     const dir = join(volume.path, ".in-use");
     const task = fetchTask(volume, "in-use.db", dir);
     mkdirSync(dir);
@@ -206,7 +206,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     }
   });
 
-  test("is verified by a temporary member, and missing data is detected", async () => {
+  test("is verified with a temporary member, and missing data is detected", async () => {
     await ctl("compact", String(revision - 5));
     const key = "verified.db";
     const backup = backupTask(volume, [urlOf(etcd.members[0]!)], { key });
@@ -280,9 +280,9 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
   });
 
   test.each([
-    ["and Keep requires auth", "Keep", /permission denied|user name is empty/],
-    ["and Lift allows any client", "Lift", undefined],
-  ] as const)("of a snapshot with auth %s", async (_name, auth, refused) => {
+    ["with Keep, requires auth", "Keep", /permission denied|user name is empty/],
+    ["with Lift, allows any client", "Lift", undefined],
+  ] as const)("of a snapshot with auth enabled, %s", async (_name, auth, refused) => {
     const thrownAway = await planEtcd({ version, members: 1 });
     try {
       const [member] = thrownAway.members;

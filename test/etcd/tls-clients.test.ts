@@ -60,7 +60,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     return (await ask({ ...question, ...(pair === undefined ? {} : { pair }) })).status;
   };
 
-  test("a client with a certificate of the clients' CA is served over gRPC and the gateway", async () => {
+  test("a client with a certificate of the client CA is served over gRPC and the gateway", async () => {
     expect(await served(etcd.client)).toBe(200);
     await client.put(endpointOf(etcd, member), "k", "v", OPTIONS);
     const { pem: ca } = etcd.clientCA;
@@ -88,7 +88,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     );
   });
 
-  test("without TLS only the metrics port answers", async () => {
+  test("requests without TLS are answered only at the metrics port", async () => {
     await expect(fetch(`http://${member.clientAddress}/health`)).rejects.toThrow();
     expect((await fetch(`http://${member.metricsAddress}/metrics`)).status).toBe(200);
   });
@@ -115,7 +115,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     expect((await client.status(held, OPTIONS)).memberId).toBe(feed.memberId);
   });
 
-  test("half of a pair is not served, and clients are refused only until the pair is whole again", async () => {
+  test("clients are refused while certificate and key do not match, and served when they match again", async () => {
     const next = await etcd.clientCA.issue();
     const whole = etcd.pods.secrets.get(SERVER_SECRET)!;
     etcd.pods.secrets.set(SERVER_SECRET, { ...whole, "tls.crt": next.certificate });
@@ -184,7 +184,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     serverName: member.place.host,
   });
 
-  test("asks for no certificate when clients need none", async () => {
+  test("requests no client certificate when verifyClients is off", async () => {
     await withMember({ verifyClients: false }, async (etcd, member) => {
       expect((await ask(health(etcd, member))).status).toBe(200);
       const key = Buffer.from("k").toString("base64");
@@ -194,7 +194,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     });
   });
 
-  test("refuses TLS 1.2 when configured to", async () => {
+  test("refuses TLS 1.2 with minVersion TLS1.3", async () => {
     await withMember({ tls: { minVersion: "TLS1.3" } }, async (etcd, member) => {
       const question = { ...health(etcd, member), pair: etcd.client };
       await expect(ask({ ...question, tls: { maxVersion: "TLSv1.2" } })).rejects.toThrow(/alert protocol version/);
@@ -216,7 +216,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     });
   });
 
-  test("serves no client without a suite that HTTP/2 requires, so the startup probe fails", async () => {
+  test("fails the startup probe without a cipher suite that HTTP/2 requires", async () => {
     const cipherSuites = ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" as const];
     const etcd = await planSecureEtcd({ version, members: 1, tls: { cipherSuites } });
     try {
@@ -229,7 +229,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     }
   });
 
-  test("cannot use a server-only certificate for its own gateway, which fails", async () => {
+  test("fails gateway requests if its certificate is for servers only", async () => {
     const etcd = await planSecureEtcd({ version, members: 1 });
     try {
       const [member] = etcd.members;

@@ -96,7 +96,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     etcd.pods.secrets.set(PEER_SECRET, secretOf(own));
   }
 
-  test("two of three members find each other with the pod's flags and files, at addresses that DNS does not know", async () => {
+  test("two of three members connect with the pod's flags and files, at addresses without DNS names", async () => {
     const [first, second] = etcd.members;
     first!.start();
     second!.start();
@@ -126,12 +126,12 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     );
   });
 
-  test("that member cannot join either when it trusts the cluster's CA", async () => {
+  test("a member with a certificate of another CA cannot join, even if it trusts the cluster's CA", async () => {
     const other = await testAuthority();
     await assertKeptOut(await other.issue(), etcd.peerCA.pem, /rejected connection/);
   });
 
-  test("a member with a certificate of the same CA for other names cannot join", async () => {
+  test("a member with a certificate of the cluster's CA for other names cannot join", async () => {
     const pair = await etcd.peerCA.issue({ names: wantedNames("bar", CLUSTER) });
     await assertKeptOut(pair, etcd.peerCA.pem, /client certificate authentication failed|is valid for/);
   });
@@ -141,7 +141,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     await assertKeptOut(pair, etcd.peerCA.pem, /certificate has expired|expired certificate/);
   });
 
-  test("the right third member joins, and all three participate", async () => {
+  test("the third member joins with its own certificate, and all three participate", async () => {
     const [first, , third] = etcd.members;
     third!.start();
     await untilLed(etcd, third!);
@@ -150,7 +150,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     expect((await client.get(endpointOf(etcd, first!), "k", OPTIONS))?.version).toBe(1);
   });
 
-  test("a member that is added later joins", async () => {
+  test("a fourth member that is added later joins and is promoted", async () => {
     const [first] = etcd.members;
     const at = endpointOf(etcd, first!);
     const name = "my-etcd-3";
@@ -178,7 +178,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     );
   });
 
-  test("a fenced member comes back with its data", async () => {
+  test("a fenced member starts again with its data", async () => {
     const third = etcd.members[2]!;
     await third.kill();
     third.become({ bootstrap: undefined });
@@ -223,15 +223,15 @@ describe.each(ETCD_VERSIONS)("a single etcd %s", (version) => {
     ? "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
     : "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION";
 
-  test("accepts its own members only", async () => {
+  test("accepts only certificates of its own members", async () => {
     expect(await letIn({})).toEqual({ own: true, stranger: false });
   });
 
-  test("would refuse its own members if it looked up their addresses", async () => {
+  test("would refuse its own members without the flag that skips the address lookup", async () => {
     expect(await letIn({ [lookup]: undefined })).toEqual({ own: false, stranger: false });
   });
 
-  test("would accept any certificate of the CA if it did not check the name", async () => {
+  test("would accept any certificate of the CA without the flag for allowed host names", async () => {
     expect(await letIn({ ETCD_PEER_CERT_ALLOWED_HOSTNAME: undefined })).toEqual({ own: true, stranger: true });
   });
 });

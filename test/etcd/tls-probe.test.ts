@@ -37,7 +37,7 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     return seen.is === "present";
   };
 
-  test("fails in time by itself while the first of three members waits for the others, though it listens and is alive", async () => {
+  test("fails before its timeout while the first of three members waits for a quorum", async () => {
     first().start();
     await until("it is alive", async () => (await metricsSay(first(), "/livez")) === 200);
     const askedAtMs = performance.now();
@@ -47,7 +47,7 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     expect(await isServed(first())).toBe(false);
   });
 
-  test("passes once there is a leader and the client port answers", async () => {
+  test("passes when there is a leader and the client port answers", async () => {
     etcd.members[1]!.start();
     await until("it passes", () => passes(first()));
     expect(await isServed(first())).toBe(true);
@@ -55,14 +55,14 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     await until("the other member passes, too", () => passes(etcd.members[1]!));
   });
 
-  test("still passes when a member loses the others later; its metrics port reports not ready", async () => {
+  test("still passes when the member loses the quorum later, and the metrics port reports not ready", async () => {
     await etcd.members[1]!.kill();
     await until("it is not ready", async () => (await metricsSay(first(), "/readyz")) !== 200);
     expect(await passes(first())).toBe(true);
     expect(await metricsSay(first(), "/livez")).toBe(200);
   });
 
-  test("fails again after a restart without the others, and the member keeps running", async () => {
+  test("fails again after a restart without a quorum, and the member keeps running", async () => {
     await first().kill();
     first().start();
     await until("it is alive", async () => (await metricsSay(first(), "/livez")) === 200);
@@ -72,14 +72,14 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     await until("it passes", () => passes(first()));
   });
 
-  test("never passes before the client port answers, while the third member joins", async () => {
+  test("does not pass for the third member before its client port answers", async () => {
     const third = etcd.members[2]!;
     third.start();
     await until("it passes", () => passes(third));
     expect(await isServed(third)).toBe(true);
   });
 
-  test("etcdctl in a member's container needs no TLS flags, and etcd ignores its environment", async () => {
+  test("does not depend on the environment by which etcdctl in the container needs no TLS flags", async () => {
     const third = etcd.members[2]!;
     const etcdctl = (...words: string[]) => third.exec(["etcdctl", `--endpoints=${third.place.host}:2379`, ...words]);
     expect(await etcdctl("put", "a", "1")).toContain("OK");

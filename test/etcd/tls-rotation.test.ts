@@ -72,11 +72,11 @@ describe.each(ETCD_VERSIONS)("rotation of the CAs of etcd %s", (version) => {
     }
   }
 
-  test("first every member trusts both CAs, after a restart", async () => {
+  test("starts with a restart of every member to trust both CAs", async () => {
     await roll({ peer: etcd.peerCA.pem + peers.pem, client: etcd.clientCA.pem + clients.pem });
   });
 
-  test("then all certificates are signed by the new CAs, without a restart", async () => {
+  test("continues with certificates of the new CAs, without a restart", async () => {
     const pids = etcd.members.map(({ pid }) => pid);
     etcd.pods.secrets.set(PEER_SECRET, secretOf(await peers.issue()));
     etcd.pods.secrets.set(SERVER_SECRET, secretOf(await clients.issue()));
@@ -87,7 +87,7 @@ describe.each(ETCD_VERSIONS)("rotation of the CAs of etcd %s", (version) => {
     expect(etcd.members.map(({ pid }) => pid)).toEqual(pids);
   });
 
-  test("last no member trusts the old CAs, and all members serve throughout", async () => {
+  test("ends with members that trust only the new CAs, and all members serve at every step", async () => {
     await roll({ peer: peers.pem, client: clients.pem });
     shown = etcd.client;
     const seen = await Promise.all(etcd.members.map((member) => client.probe(at(member), OPTIONS)));
@@ -96,7 +96,7 @@ describe.each(ETCD_VERSIONS)("rotation of the CAs of etcd %s", (version) => {
 });
 
 describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
-  test("a member that shows what the others do not trust yet is out until it shows the old certificate again", async () => {
+  test("a member with a certificate that the others do not trust yet is cut off until it presents the old one", async () => {
     const etcd = await planSecureEtcd({ version, members: 3 });
     try {
       const next = await testAuthority();

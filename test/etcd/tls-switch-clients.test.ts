@@ -19,7 +19,7 @@ const FILES = ["--cacert", "--cert", "--key"].map((flag, at) => {
 });
 
 describe.each(ETCD_VERSIONS)("a member of etcd %s that serves plaintext and TLS", (version) => {
-  describe.each([true, false])("where clients with TLS show a certificate: %s", (verifyClients) => {
+  describe.each([true, false])("with verifyClients %s", (verifyClients) => {
     let etcd: SecureEtcd;
     let member: PodMember;
     beforeAll(async () => {
@@ -56,14 +56,14 @@ describe.each(ETCD_VERSIONS)("a member of etcd %s that serves plaintext and TLS"
     });
     const range = { key: Buffer.from("k").toString("base64") };
 
-    test("serves gRPC to both", async () => {
+    test("serves gRPC to clients with and without TLS", async () => {
       await client.put({ address: member.clientAddress }, "k", "without", OPTIONS);
       await client.put(endpointOf(etcd, member), "k", "with", OPTIONS);
       const found = await client.get({ address: member.clientAddress }, "k", OPTIONS);
       expect(found?.version).toBe(2);
     });
 
-    test("serves JSON and probes to both", async () => {
+    test("serves JSON and probes to clients with and without TLS", async () => {
       const plain = await fetch(`http://${member.clientAddress}/v3/kv/range`, {
         method: "POST",
         body: JSON.stringify(range),
@@ -82,14 +82,14 @@ describe.each(ETCD_VERSIONS)("a member of etcd %s that serves plaintext and TLS"
       await member.probe();
     });
 
-    test("requires a certificate of TLS clients only if configured to", async () => {
+    test("requires a certificate of TLS clients only with verifyClients", async () => {
       const { pair: _, ...without } = { pair: undefined, ...tls() };
       const asked = ask({ ...without, path: "/health" });
       if (verifyClients) await expect(asked).rejects.toThrow(/alert|ECONNRESET|closed|hang up/);
       else expect((await asked).status).toBe(200);
     });
 
-    test("publishes both URLs, so that etcdctl finds all members either way", async () => {
+    test("publishes both URLs, so that etcdctl finds all members with either scheme", async () => {
       const [http, https] = [clientUrl(member.place.host, "http"), clientUrl(member.place.host, "https")];
       const { members } = await client.memberList(endpointOf(etcd, member), { ...OPTIONS, linearizable: true });
       expect(members[0]!.clientUrls).toEqual([http, https]);
@@ -110,7 +110,7 @@ describe.each(ETCD_VERSIONS)("a member of etcd %s that serves plaintext and TLS"
       expect((await member.etcdctl(`--endpoints=${http},${https}`, ...FILES, "get", "k")).told).toBe("k\nv\n");
     });
 
-    test("serves only TLS after a restart without plaintext", async () => {
+    test("serves only TLS after a restart without the plaintext listener", async () => {
       await member.kill();
       serves({ plaintext: false });
       member.start();

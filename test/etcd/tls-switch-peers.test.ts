@@ -92,7 +92,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     return etcd.members as unknown as readonly [PodMember, PodMember, PodMember];
   }
 
-  test("switch to TLS and back one at a time, the leader included, and keep their IDs", async () => {
+  test("switch to TLS and back one at a time, including the leader, and keep their IDs", async () => {
     const members = await started();
     const born = await listed(members[0]);
     expect(born.map(({ peerUrls }) => peerUrls[0]?.split(":")[0])).toEqual(["http", "http", "http"]);
@@ -109,7 +109,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     }
   });
 
-  test("a member with a changed URL and an unchanged listener participates, as follower and as leader", async () => {
+  test("work with one member that has the new peer URL and the old listener, as follower and as leader", async () => {
     const members = await started();
     const [first] = members;
     await urlBecomes(first, "https");
@@ -121,7 +121,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     await untilAllServe();
   });
 
-  test("a member with a changed listener and an unchanged URL participates, as follower and as leader", async () => {
+  test("work with one member that has the new listener and the old peer URL, as follower and as leader", async () => {
     const members = await started();
     const [first] = members;
     await listens(first, "https");
@@ -132,7 +132,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     await untilAllServe();
   });
 
-  test("two undialable members do not reach each other: one of them has no leader while the other leads", async () => {
+  test("cannot connect if both have the new listener and the old peer URL, so one of them loses its leader", async () => {
     const members = await started();
     const [first, second, third] = members;
     await leads(third);
@@ -152,7 +152,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
   });
 
   test.each(["http", "https"] as const)(
-    "a member that joins by %s halfway reaches both kinds of members",
+    "accept a new member with %s halfway through a switch, and it reaches all members",
     async (scheme) => {
       const members = await started();
       const [first, second, third] = members;
@@ -192,7 +192,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     },
   );
 
-  test("a member that was away during the switch reaches the others, which dial it as before", async () => {
+  test("accept a member that was down during the switch and still uses plaintext", async () => {
     const members = await started();
     const [first, second, third] = members;
     await third.kill();
@@ -208,7 +208,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
 
   // https://github.com/etcd-io/etcd/issues/21694: releases before May 2026 then treated it as a voter, and it could not
   // be promoted.
-  test("a learner with a changed URL stays a learner in these releases", async () => {
+  test("keep a learner as a learner when its peer URL is changed", async () => {
     const [first] = await started();
     const url = peerUrl("my-etcd-3.my-etcd.foo.svc", "http");
     const at = endpointOf(etcd, first);

@@ -49,13 +49,13 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
   });
   afterAll(() => etcd.stop());
 
-  test("the member is reached at its IP address under its DNS name", async () => {
+  test("the operator connects to the member's IP address and verifies its DNS name", async () => {
     assert.equal((await etcd.client.status(endpoint(), options)).version, version);
     const revision = await etcd.client.put(endpoint(), "k", "v", options);
     assert.equal((await etcd.client.get(endpoint(), "k", options))?.modRevision, revision);
   });
 
-  test("two CAs may be trusted at once, as during a rotation", async () => {
+  test("two trusted CAs at once are accepted, as during a rotation", async () => {
     await etcd.client.status(endpoint({ ca: stranger.pem + tls.ca }), options);
   });
 
@@ -75,7 +75,7 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
     await assert.rejects(etcd.client.status(endpoint(theirs), options), unavailable(why));
   });
 
-  test("an expired client certificate and a mismatched key are reported as such", async () => {
+  test("an expired client certificate and a mismatched key are reported with their cause", async () => {
     const expired = await ours.issue("operator", { untilMs: Date.now() - 60_000 });
     const late = /it does not take our certificate \(Secret ours\): .*expired/;
     await assert.rejects(etcd.client.status(endpoint(expired), options), unavailable(late));
@@ -84,7 +84,7 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
     await assert.rejects(etcd.client.status(endpoint({ key }), options), unavailable(half));
   });
 
-  test("the health service at the client port answers only trusted clients with the right name", async () => {
+  test("the health service at the client port can be reached only with TLS, a trusted certificate and the right server name", async () => {
     assert.deepEqual(await etcd.client.serves(endpoint(), options), { is: "present", value: true });
     const refused = await etcd.client.serves(endpoint(await stranger.issue("operator")), options);
     assert.match(refused.is === "unknown" ? refused.why : "", /it does not take our certificate \(Secret ours\)/);

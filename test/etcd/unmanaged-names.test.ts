@@ -80,13 +80,13 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s without an EtcdUser or 
     return calls.slice(before).filter((method) => NAMES.includes(method)).length;
   }
 
-  test("do not include root and the operator, before and after auth is enabled", async () => {
+  test("do not include root and the operator's user, before and after auth is enabled", async () => {
     expect(await told()).toEqual({});
     await client.authEnable(at, OPTIONS);
     expect(await told()).toEqual({});
   });
 
-  test("are reported, except those that objects name", async () => {
+  test("are reported, without those of EtcdUsers and EtcdRoles", async () => {
     await client.userAdd(at, "ann", "secret", OPTIONS);
     await client.userAdd(at, "shop", "secret", OPTIONS);
     await client.roleAdd(at, "readers", OPTIONS);
@@ -97,7 +97,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s without an EtcdUser or 
     });
   });
 
-  test("are requested once while etcd's auth revision and the objects are unchanged", async () => {
+  test("are requested only once while etcd's auth revision and the objects are unchanged", async () => {
     expect(await asked(told)).toBe(2);
     expect(await asked(told)).toBe(0);
     expect((await told())?.users).toEqual({ count: 2, names: ["ann", "shop"] });
@@ -110,7 +110,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s without an EtcdUser or 
     expect(await asked(told)).toBe(0);
   });
 
-  test("are reported escaped, shortened and counted, so that a name cannot control a terminal", async () => {
+  test("are reported with escaped control characters, shortened and counted", async () => {
     const hostile = ['b"c', "b\u001b[2J\n", "b\u202e", "b".repeat(300), "b\u0000"];
     const taken: string[] = [];
     for (const name of hostile) {
@@ -133,7 +133,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s without an EtcdUser or 
     expect((await told())?.users).toEqual({ count: 2, names: ["ann", "shop"] });
   });
 
-  test("are neither requested nor reported without administrator rights", async () => {
+  test("are neither requested nor reported if the operator is no administrator", async () => {
     as = stranger;
     expect(await asked(async () => expect(await told()).toBeUndefined())).toBe(0);
     as = at;

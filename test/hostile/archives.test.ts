@@ -177,7 +177,7 @@ function objectOf(lines: readonly object[], closing: object): Buffer {
   return zstdCompressSync(`${text}${JSON.stringify({ ...closing, sha256 })}\n`);
 }
 
-describe(`damaged bytes of a store are read, or refused by an AgentError (seed ${SEED})`, () => {
+describe(`damaged data of an object store is read, or refused with an AgentError (seed ${SEED})`, () => {
   test.each([
     ["without compression and encryption", "None", false],
     ["compressed", "Zstd", false],
@@ -195,7 +195,7 @@ describe(`damaged bytes of a store are read, or refused by an AgentError (seed $
     expect(readManifest(JSON.stringify(MANIFEST), "a.db").key).toBe("a.db");
   });
 
-  test("a database", async () => {
+  test("an etcd database", async () => {
     const path = join(home, "fuzz.db");
     await fuzz(SNAPSHOT, async (bytes) => {
       writeFileSync(path, bytes);
@@ -203,13 +203,13 @@ describe(`damaged bytes of a store are read, or refused by an AgentError (seed $
     });
   });
 
-  test("an object with changes", async () => {
+  test("an object of the change archive", async () => {
     await fuzz(CHANGES, (bytes) =>
       drained(linesOf("x", { store: { get: () => once(bytes) }, key: undefined, signal })),
     );
   });
 
-  test("a line of changes that a restore walks", async () => {
+  test("a line of the change archive with a wrong field", async () => {
     const field = fc.constantFrom(...FIELDS);
     const value = fc.oneof(
       fc.jsonValue({ maxDepth: 1 }),
@@ -258,19 +258,19 @@ describe(`damaged bytes of a store are read, or refused by an AgentError (seed $
   });
 });
 
-describe("endless input", () => {
+describe("oversized input", () => {
   test.each([
     ["one line", /a line of more than 33554432 bytes/],
     ["lines", /more than 536870912 bytes when it is decompressed/],
     ["zeros", /a line of more than/],
-  ])("an archive of %s takes bounded memory", async (filling, says) => {
+  ])("an endless archive of %s is refused within the memory limit", async (filling, says) => {
     const { stdout, code, peakMb, stderr } = await runChild("test/kit/hostile/archive-reader.ts", [filling]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(says);
     expect(peakMb).toBeLessThan(MAX_MEMORY_MB);
   });
 
-  test("the longest line blocks the event loop for less than 200 ms, whatever its content", async () => {
+  test("the longest allowed line of an archive blocks the event loop for less than 200 ms", async () => {
     const long = 32 * 1024 ** 2 - 100;
     const lines = [
       lineText({ put: "YQ==", value: "A".repeat(long) }),
@@ -291,7 +291,7 @@ describe("endless input", () => {
     }
   });
 
-  test("a manifest of more than 64 KiB is not read to its end", async () => {
+  test("an endless manifest is refused after 64 KiB", async () => {
     const store = new MemoryStore();
     let given = 0;
     const endless = async function* () {
@@ -314,7 +314,7 @@ describe("endless input", () => {
     },
   );
 
-  test("a database with a circle of pages is not read for ever", async () => {
+  test("a database with a cycle of pages is refused", async () => {
     // A branch with 65,535 children, each of which is the branch itself.
     const database = Buffer.from(SNAPSHOT);
     const path = join(home, "circle.db");
@@ -333,7 +333,7 @@ describe("endless input", () => {
   });
 });
 
-describe("an object store's server", () => {
+describe("listing objects", () => {
   let page = (_request: string): string => "";
   let asked = 0;
   const server = createServer((request, response) => {
@@ -378,19 +378,19 @@ describe("an object store's server", () => {
       "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken></ListBucketResult>",
     ],
     ["azure", '<?xml version="1.0"?><EnumerationResults><Blobs/><NextMarker>again</NextMarker></EnumerationResults>'],
-  ])("%s: that repeats a page for ever is given up", async (store, text) => {
+  ])("in %s ends with an error when the server sends the same page again", async (store, text) => {
     page = () => text;
     await expect(listed(store)).rejects.toThrow(/sends the same page again/);
     expect(asked).toBe(2);
   });
 
-  test("that invents pages for ever is given up after 10,000", async () => {
+  test("ends with an error after 10,000 pages when the server never sends a last page", async () => {
     page = () => JSON.stringify({ items: [], nextPageToken: `${asked}` });
     await expect(listed("gcs")).rejects.toThrow(/more than 10000 pages/);
     expect(asked).toBe(10_000);
   });
 
-  test("that answers a list with gigabytes is given up", async () => {
+  test("ends with an error when the server sends a page of more than 16 MiB", async () => {
     page = () => `{"items":[${" ".repeat(17 * 1024 ** 2)}]}`;
     await expect(listed("gcs")).rejects.toThrow(/answers more than 16777216 bytes/);
   });

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { runChild } from "#kit/hostile/child.ts";
 import { cpuMsOf, MAX_BLOCKED_MS } from "#kit/hostile/cost.ts";
 
-test("a child process: its memory, output and exit code are reported", async () => {
+test("runChild reports memory, output and exit code of the child process", async () => {
   const program = join(tmpdir(), `hostile-child-${process.pid}.mjs`);
   writeFileSync(
     program,
@@ -21,7 +21,7 @@ test("a child process: its memory, output and exit code are reported", async () 
   }
 });
 
-test("processor time: work that blocks for too long is noticed", async () => {
+test("cpuMsOf detects work that blocks the event loop for more than the limit", async () => {
   const blocked = await cpuMsOf(() => {
     const until = process.threadCpuUsage().user + 2 * MAX_BLOCKED_MS * 1_000;
     while (process.threadCpuUsage().user < until);

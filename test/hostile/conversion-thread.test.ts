@@ -26,7 +26,7 @@ async function answered(text: string, from = "a", signal = ASKED): Promise<strin
 }
 
 test.each(["open lists", "objects with keys of their own"])(
-  "%s that take too much memory or time end the thread, and a new thread answers",
+  "the conversion thread ends on too large %s, and a new thread answers",
   async (shape) => {
     expect(await answered(HONEST)).toContain('"Success"');
     const body = bytes(SHAPES[shape]!(48 * 1024 * 1024));
@@ -38,7 +38,7 @@ test.each(["open lists", "objects with keys of their own"])(
   },
 );
 
-test("addresses take turns, however many requests one of them has queued", async () => {
+test("the conversion thread serves client addresses in turn, also when one address has queued many requests", async () => {
   const order: string[] = [];
   const ask = async (name: string, from: string): Promise<void> => {
     await answered(HONEST, from);
@@ -48,7 +48,7 @@ test("addresses take turns, however many requests one of them has queued", async
   expect(order).toEqual(["a1", "a2", "b1", "a3", "b2", "a4"]);
 });
 
-test("a request is skipped after its client has gone", async () => {
+test("the conversion thread skips a request when the client has disconnected", async () => {
   const gone = new AbortController();
   const first = answered(HONEST);
   let isAnswered = false;
@@ -60,7 +60,7 @@ test("a request is skipped after its client has gone", async () => {
   expect(isAnswered).toBe(false);
 });
 
-test("a body that is not JSON or has no request is refused with its reason, and the thread continues", async () => {
+test("the conversion thread refuses a body without a valid request, gives the reason, and continues", async () => {
   await expect(answered("[")).rejects.toMatchObject({ status: 400, message: expect.stringContaining("not JSON") });
   await expect(answered("{}")).rejects.toMatchObject({ status: 400, message: expect.stringContaining("apiVersion") });
   expect(await answered(HONEST)).toContain('"Success"');

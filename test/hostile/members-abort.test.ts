@@ -18,7 +18,7 @@ function unfinished(end: "flood" | "reset"): RawScript {
   };
 }
 
-test("Node does not abort, whatever headers a member leaves unfinished", {
+test("the Node process does not abort when a member sends headers without an end", {
   timeout: 300_000,
 }, async () => {
   const hostile = (["status", "put", "snapshot"] as const).flatMap((call) =>

@@ -15,7 +15,7 @@ const MAX_AGENT_BLOCKED_MS = 1_500;
 const REFUSED = /the answer to \w+ has (?:\d+ bytes; it may have|more than) \d+|maximum recursion depth/;
 const TAKEN = new Set(BOMBS.filter(({ isTaken }) => isTaken).map(({ name }) => name));
 
-test("an answer takes no more memory than the limit, however small its elements are", {
+test("a member's answer takes no more memory than the limit, however small its elements are", {
   timeout: 300_000,
 }, async () => {
   const hostile = BOMBS.map(({ name, call, bytes }) => ({ name, call, times: 1, script: answering(bytes) }));

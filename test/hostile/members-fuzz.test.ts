@@ -63,12 +63,12 @@ async function meet(script: (valid: Buffer, random: Random) => RawScript, times:
   expect(end.peakMb).toBeLessThan(MAX_MEMORY_MB);
 }
 
-test("a faulty answer is reported as an error of the member, or is accepted", {
+test("a mutated answer is reported as an error of the member, or is accepted", {
   timeout: 300_000,
 }, async () => {
   await meet(mutatedAnswers, ANSWERS);
 });
 
-test("faulty frames end the call and nothing else", { timeout: 300_000 }, async () => {
+test("faulty HTTP/2 frames of a member end the call and not the process", { timeout: 300_000 }, async () => {
   await meet(fuzzedConnections, CONNECTIONS);
 });

@@ -10,7 +10,7 @@ const MAX_WALL_MS = 10_000;
 /** Requests that may succeed: `/readyz` is answered by its status alone. */
 const MAY_SUCCEED = ["serves, a second answer without an end"];
 
-test("an HTTP request ends in time, whatever a member answers, and the process lives", {
+test("an HTTP request ends in time, whatever a member answers, and the process keeps running", {
   timeout: 300_000,
 }, async () => {
   const hostile = (["health", "serves", "heardPeers"] as const).flatMap((call) =>

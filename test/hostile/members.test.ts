@@ -20,7 +20,7 @@ const calls: { call: CallName; only?: string; name: string }[] = [
 ];
 
 test.each(calls)(
-  "$name ends in time with an error, whatever a member sends, and the process lives",
+  "$name ends in time with an error, whatever a member sends, and the process keeps running",
   { timeout: 300_000 },
   async ({ call, only = "" }) => {
     const names = Object.keys(ATTACKS).filter((name) => name.toLowerCase().includes(only));

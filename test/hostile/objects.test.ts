@@ -123,7 +123,7 @@ describe("an EtcdCluster that becomes too large", () => {
     }, soon);
   }
 
-  test("is left unchanged with all its objects, also by a new process, and continues when it is smaller", async () => {
+  test("keeps its objects unchanged, also under a new operator process, until it is small enough again", async () => {
     const draft = {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdCluster",
@@ -180,7 +180,7 @@ test("the size of one object is checked in less than 200 ms", async () => {
   expect(await cpuMsOf(read)).toBeLessThan(MAX_BLOCKED_MS);
 });
 
-test(`a process that watches ${COUNT} EtcdClusters and ${COUNT} ReplicaSets of the largest size stays small`, async () => {
+test(`a process that watches ${COUNT} EtcdClusters and ${COUNT} ReplicaSets of the largest size keeps to the memory limit`, async () => {
   await createClusters();
   await createReplicaSets();
   const end = await runChild(join(import.meta.dirname, "../kit/hostile/cache-child.ts"), [], {

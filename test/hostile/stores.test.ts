@@ -63,87 +63,99 @@ const json = (fields: object) => JSON.stringify(fields);
 const REGIONAL = "https://sts.europe-west3.rep.googleapis.com/v1/token";
 const IMPERSONATE = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts";
 
-describe("an attacker's credentials.json sends no file and no token to another server", () => {
+describe("a hostile credentials.json sends no file and no token to another server:", () => {
   test.each<[string, string, RegExp]>([
     [
-      "a file of the pod to the attacker's server",
+      "token_url is the attacker's server, and the token file is another file of the pod",
       workloadIdentity(victim, { token_url: ATTACKER }),
       /^token_url .*sts\.goog/,
     ],
     [
-      "a file of the pod, with the library's other spelling of the field",
+      "tokenUrl is the attacker's server, and the token file is another file of the pod",
       json({ ...JSON.parse(workloadIdentity(victim)), tokenUrl: ATTACKER }),
       /file/,
     ],
-    ["the pod's token to the attacker's server", workloadIdentity(token.file, { token_url: ATTACKER }), /^token_url/],
     [
-      "a file of the pod to Google",
+      "token_url is the attacker's server, and the token file is the pod's token",
+      workloadIdentity(token.file, { token_url: ATTACKER }),
+      /^token_url/,
+    ],
+    [
+      "the token file is another file of the pod, and token_url is Google's",
       workloadIdentity(victim),
       /^credential_source\.file .* below \/var\/run\/secrets\//,
     ],
     [
-      "a path out of the token folder",
+      "the path of the token file leaves the token folder",
       workloadIdentity(`/var/run/secrets/../../..${victim}`),
       /^credential_source\.file/,
     ],
     [
-      "a bucket of googleapis.com",
+      "token_url is a bucket at googleapis.com",
       workloadIdentity(token.file, { token_url: "https://storage.googleapis.com/upload/storage/v1/b/x/o" }),
       /^token_url/,
     ],
     [
-      "a host with a similar ending",
+      "token_url has a host with a similar ending",
       workloadIdentity(token.file, { token_url: "https://sts.evilgoogleapis.com/v1/token" }),
       /^token_url/,
     ],
     [
-      "Google without TLS",
+      "token_url is Google's without TLS",
       workloadIdentity(token.file, { token_url: "http://sts.googleapis.com/v1/token" }),
       /^token_url/,
     ],
     [
-      "a token from a URL",
+      "the credential source is a URL",
       workloadIdentity(token.file, { credential_source: { url: `${ATTACKER}/token` } }),
       /^credential_source .* has url/,
     ],
     [
-      "a program",
+      "the credential source is a program",
       workloadIdentity(token.file, { credential_source: { executable: { command: "cat" } } }),
       /^credential_source .* has executable/,
     ],
     [
-      "a certificate",
+      "the credential source is a certificate",
       workloadIdentity(token.file, { credential_source: { certificate: { certificate_config_location: victim } } }),
       /^credential_source .* has certificate/,
     ],
     [
-      "an AWS credential source",
+      "the credential source is AWS",
       workloadIdentity(token.file, { credential_source: { environment_id: "aws1", url: ATTACKER } }),
       /^credential_source .* has environment_id/,
     ],
     [
-      "impersonation by the attacker's server",
+      "the impersonation URL is the attacker's server",
       workloadIdentity(token.file, { service_account_impersonation_url: `${ATTACKER}/x:generateAccessToken` }),
       /^service_account_impersonation_url/,
     ],
     [
-      "impersonation with the attacker's path",
+      "the impersonation URL has a path chosen by the attacker",
       workloadIdentity(token.file, { service_account_impersonation_url: `${IMPERSONATE}/a/../b:generateAccessToken` }),
       /^service_account_impersonation_url/,
     ],
     [
-      "a type that calls servers",
+      "the type is one that calls servers",
       json({ type: "gdch_service_account", token_uri: ATTACKER }),
       /^type .*"gdch_service_account"/,
     ],
-    ["a type that impersonates", json({ type: "impersonated_service_account", source_credentials: {} }), /^type /],
-    ["a type that runs programs", json({ type: "external_account_authorized_user", token_url: ATTACKER }), /^type /],
+    [
+      "the type is one that impersonates",
+      json({ type: "impersonated_service_account", source_credentials: {} }),
+      /^type /,
+    ],
+    [
+      "the type is one that runs programs",
+      json({ type: "external_account_authorized_user", token_url: ATTACKER }),
+      /^type /,
+    ],
   ])("%s", async (_what, file, says) => {
     expect(await ask(bucket, { "credentials.json": file })).toMatch(says);
     expect(received).toBe("");
   });
 
-  test("the same file, named by the pod's environment", async () => {
+  test("GOOGLE_APPLICATION_CREDENTIALS names such a file", async () => {
     const files = credentialsDir({ "credentials.json": workloadIdentity(victim, { token_url: ATTACKER }) });
     vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", join(files, "credentials.json"));
     onTestFinished(() => void vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", ""));
@@ -157,13 +169,13 @@ describe("an attacker's credentials.json sends no file and no token to another s
       "universe_domain",
       json({ type: "service_account", client_email: "a@b", private_key: PEM, universe_domain: "evil.test" }),
     ],
-    ["proxies and agents", workloadIdentity(token.file, { transporterOptions: { proxy: ATTACKER } })],
+    ["transporterOptions", workloadIdentity(token.file, { transporterOptions: { proxy: ATTACKER } })],
     [
-      "a different universe",
+      "universe_domain of a workload identity",
       workloadIdentity(token.file, { universe_domain: "evil.test", cloud_resource_manager_url: ATTACKER }),
     ],
     [
-      "a user's token",
+      "token_uri of a user",
       json({ type: "authorized_user", client_id: "a", client_secret: "b", refresh_token: "c", token_uri: ATTACKER }),
     ],
   ])("%s: the field is ignored, and Google issues the token", async (_what, file) => {
@@ -178,7 +190,7 @@ describe("an attacker's credentials.json sends no file and no token to another s
     expect(asked.at(-1)?.authorization).toBe(`Bearer ${GOOGLE_TOKEN}`);
   });
 
-  test("a workload identity as Google generates it is accepted", async () => {
+  test("the configuration that Google generates for a workload identity is accepted", async () => {
     const impersonation = {
       service_account_impersonation_url: `${IMPERSONATE}/a@b.iam.gserviceaccount.com:generateAccessToken`,
     };
@@ -190,7 +202,7 @@ describe("an attacker's credentials.json sends no file and no token to another s
     );
   });
 
-  test("a field that is missing or has the wrong type is named", async () => {
+  test("a missing field or a field of the wrong type is named in the error", async () => {
     const refusals = [
       [{ token_url: [ATTACKER] }, /has no token_url/],
       [{ credential_source: victim }, /credential_source .* may be an object/],
@@ -212,7 +224,7 @@ describe("an attacker's credentials.json sends no file and no token to another s
 });
 
 describe("an attacker's endpoint", () => {
-  test("gets no token of a Google identity, neither from a Secret nor from the pod", async () => {
+  test("gets no Google token, neither from a Secret nor from the pod's identity", async () => {
     const file = { "credentials.json": workloadIdentity(token.file) };
     const metadata = createServer((_request, response) => {
       const body = JSON.stringify({ access_token: TOKEN, expires_in: 3600, token_type: "Bearer" });
@@ -234,7 +246,7 @@ describe("an attacker's endpoint", () => {
     }
   });
 
-  test("gets no token of an Azure identity", async () => {
+  test("gets no Azure token, and a hostile endpoint, authority or tenant is refused", async () => {
     vi.stubEnv("AZURE_CLIENT_ID", "client");
     vi.stubEnv("AZURE_TENANT_ID", "tenant");
     vi.stubEnv("AZURE_FEDERATED_TOKEN_FILE", token.file);

@@ -178,7 +178,7 @@ const ADMISSIONS: Readonly<Record<string, object>> = {
 };
 
 test.each(Object.entries(ADMISSIONS))(
-  "admission of %s with random changes: answered or refused, and cheap",
+  "the admission webhook answers or refuses %s with random changes in less than 200 ms",
   async (_name, body) => {
     await refusalOf(() => admission.answer(body, new AbortController().signal));
     await fc.assert(
@@ -193,32 +193,35 @@ test.each(Object.entries(ADMISSIONS))(
 );
 
 const KINDS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES].map(({ kind }) => kind);
-test.each(KINDS)("conversion of %s both ways with random changes: answered or refused, and cheap", async (kind) => {
-  const spec = {
-    ...object.spec,
-    clusterName: "my-etcd",
-    source: { clusterRef: { name: "my-etcd" }, s3: { bucket: "b", key: "k" } },
-    destination: { s3: { bucket: "b", objectURL: "s3://b/{{.Namespace}}" } },
-    schedule: "0 3 * * *",
-    backupTemplate: { spec: { destination: {} } },
-    cluster: object.spec,
-    previous: { version: "3.5.30", podTemplate: pod },
-  };
-  const whole = { ...object, kind, spec };
-  await fc.assert(
-    fc.asyncProperty(
-      fc.constantFrom("v1alpha1", "v1beta1"),
-      fc.constantFrom("v1alpha1", "v1beta1"),
-      fc.array(CHANGE, { minLength: 1, maxLength: 6 }),
-      async (from, to, changes) => {
-        const objects = [{ ...whole, apiVersion: `etcd.improbable.io/${from}` }];
-        const request = { uid: "u", desiredAPIVersion: `etcd.improbable.io/${to}`, objects };
-        const body = { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request };
-        const question = changed(body, changes);
-        const ms = await cpuMsOf(() => refusalOf(() => answerConversion(question, silentLog)));
-        expect(ms).toBeLessThan(MAX_BLOCKED_MS);
-      },
-    ),
-    { ...BUDGET, numRuns: BUDGET.numRuns / 3 },
-  );
-});
+test.each(KINDS)(
+  "the conversion webhook answers or refuses a randomly changed %s in less than 200 ms",
+  async (kind) => {
+    const spec = {
+      ...object.spec,
+      clusterName: "my-etcd",
+      source: { clusterRef: { name: "my-etcd" }, s3: { bucket: "b", key: "k" } },
+      destination: { s3: { bucket: "b", objectURL: "s3://b/{{.Namespace}}" } },
+      schedule: "0 3 * * *",
+      backupTemplate: { spec: { destination: {} } },
+      cluster: object.spec,
+      previous: { version: "3.5.30", podTemplate: pod },
+    };
+    const whole = { ...object, kind, spec };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("v1alpha1", "v1beta1"),
+        fc.constantFrom("v1alpha1", "v1beta1"),
+        fc.array(CHANGE, { minLength: 1, maxLength: 6 }),
+        async (from, to, changes) => {
+          const objects = [{ ...whole, apiVersion: `etcd.improbable.io/${from}` }];
+          const request = { uid: "u", desiredAPIVersion: `etcd.improbable.io/${to}`, objects };
+          const body = { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request };
+          const question = changed(body, changes);
+          const ms = await cpuMsOf(() => refusalOf(() => answerConversion(question, silentLog)));
+          expect(ms).toBeLessThan(MAX_BLOCKED_MS);
+        },
+      ),
+      { ...BUDGET, numRuns: BUDGET.numRuns / 3 },
+    );
+  },
+);

@@ -58,14 +58,14 @@ function expectAnswer({ status, text }: Got): void {
   expect([0, 200, 400, 413, 503], text.slice(0, 200)).toContain(status);
 }
 
-describe.each(Object.entries(SHAPES))("a body of %s", (name, shape) => {
-  test("of the size of the largest request: it is refused or answered, and is cheap", async () => {
+describe.each(Object.entries(SHAPES))("a webhook request with %s", (name, shape) => {
+  test("of the largest request's size is refused or answered within the limits of time and memory", async () => {
     for (const path of Object.values(PATHS)) expectAnswer(await webhooks.ask({ body: shape(7.9 * MIB), path }));
     for (const path of Object.values(PATHS)) expectAnswer(await webhooks.ask({ body: shape(3.9 * MIB), path }));
     await expectCheap();
   });
 
-  test("of the size of the largest stored object: it is converted", async () => {
+  test("of the largest stored object's size is converted, or refused if it is invalid or nested deeply", async () => {
     const affinity = shape(STORED);
     const got = await webhooks.ask({ body: conversionOf(clusterWith(affinity)) });
     if (isJson(affinity) && !name.startsWith("deep")) {
@@ -75,7 +75,7 @@ describe.each(Object.entries(SHAPES))("a body of %s", (name, shape) => {
     await expectCheap();
   });
 
-  test("of the size of the largest admitted object, before and after an edit: it is judged", async () => {
+  test("of the largest admissible size, before and after an edit, gets an admission response", async () => {
     const bytes = Math.min(STORED, (0.45 * MAX_PARTS * 100_000) / partsOf(shape(100_000)));
     const body = admissionOf(clusterWith(shape(bytes)), clusterWith(shape(bytes - 100)));
     const { status } = await webhooks.ask({ body, path: PATHS.admission });
@@ -102,7 +102,7 @@ test("an EtcdCluster with too many values is refused with the reason, and never 
   expect(text).toContain("kubectl delete --cascade=background");
 });
 
-test("many large requests at once from a few addresses are answered or refused, and an API server gets its answers", {
+test("many large requests at once are answered or refused, and an API server still gets answers", {
   retry: 2, // a busy machine may miss an answer's 4.5 s: it waits for 0.5 s of another's work
 }, async () => {
   const shapes = ["empty objects", "objects with keys of their own", "one object with many keys", "one text"];
@@ -124,7 +124,7 @@ test("many large requests at once from a few addresses are answered or refused, 
   await expectCheap(MAX_FLOODED_MS);
 });
 
-test("bodies that trickle in over many connections take no room from other addresses, and end within seconds", async () => {
+test("slow bodies on many connections block no other address, and their connections are closed within 15 s", async () => {
   const head = `POST ${PATHS.conversion} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 4000000\r\n\r\n"`;
   const sockets: Socket[] = [];
   // One after another: each handshake takes milliseconds. A flood of handshakes has its own test.
@@ -142,7 +142,7 @@ test("bodies that trickle in over many connections take no room from other addre
   await expectCheap(MAX_FLOODED_MS);
 });
 
-test("silent connections and half handshakes beyond the limits do not keep an API server away", async () => {
+test("silent connections and unfinished handshakes beyond the limits do not block an API server", async () => {
   const silent: Socket[] = [];
   for (let n = 0; n < 600; n++) silent.push(await webhooks.connected(`127.0.2.${1 + (n % 8)}`));
   for (const socket of silent.slice(300)) socket.write(Buffer.from([0x16, 0x03, 0x01]));
@@ -158,7 +158,7 @@ test("silent connections and half handshakes beyond the limits do not keep an AP
   await expectCheap();
 });
 
-test("connections that are reset in the middle of a request leave nothing behind", async () => {
+test("connections that are reset in the middle of a request no longer count against the limits", async () => {
   const head = `POST ${PATHS.conversion} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 3000000\r\n\r\n"`;
   for (let round = 0; round < 20; round++) {
     const sockets = await Promise.all(Array.from({ length: 10 }, () => webhooks.shaken("127.0.4.1")));
@@ -180,7 +180,7 @@ test("a second request before the first is answered ends the connection", async 
   await expectCheap();
 });
 
-test("endless and overlong request heads are cut off", async () => {
+test("connections with an endless or too long request head are closed", async () => {
   const socket = await webhooks.shaken("127.0.5.2");
   const end = ended(socket);
   socket.write(`POST ${PATHS.conversion} HTTP/1.1\r\n${"X-Long: yes\r\n".repeat(10_000)}`);
@@ -192,7 +192,7 @@ test("endless and overlong request heads are cut off", async () => {
   await expectCheap();
 });
 
-test("a flood of handshakes, bytes that are not TLS, and renegotiations leave time for an API server", async () => {
+test("an API server gets answers during a flood of handshakes, of bytes that are not TLS, and of renegotiations", async () => {
   const flood = async (from: string): Promise<void> => {
     for (let n = 0; n < 75; n++) (await webhooks.shaken(from).catch(() => undefined))?.destroy();
   };
@@ -210,7 +210,7 @@ test("a flood of handshakes, bytes that are not TLS, and renegotiations leave ti
   await expectCheap();
 });
 
-test("an honest client that keeps its connections gets an answer on each of them", async () => {
+test("a client that reuses its connections gets an answer to each request", async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   for (let n = 0; n < 100; n++)
     expect(await webhooks.ask({ body: HONEST_CONVERSION, from: HONEST, agent })).toMatchObject({ status: 200 });

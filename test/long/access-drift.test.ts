@@ -50,7 +50,7 @@ async function admin(...args: readonly string[]): Promise<string> {
 }
 
 test(
-  "manual changes to managed users and roles are reverted; unmanaged users stay",
+  "manual changes to managed users and roles are reverted, and unmanaged users are kept",
   async () => {
     const password = await passwordIn("shop-binding");
     const asShop = (...args: readonly string[]) => etcdctl("shop", password, ...args);

@@ -64,7 +64,7 @@ async function expectRoot(of: UserCluster, password: string, others: readonly st
 }
 
 test(
-  "a cluster restored under another name uses the password of its own root Secret",
+  "a cluster that is restored under another name has the root password of its own Secret",
   async () => {
     const password = await rootPassword();
     await asRoot(cluster, password, "put", "a", "1");
@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  "a cluster restored under its own name uses the password that a person kept",
+  "a cluster that is restored under the same name has the root password of the existing Secret",
   async () => {
     const password = await rootPassword();
     await cluster.kubectl("delete", "etcdcluster", "my-etcd", "--timeout=60s");

@@ -112,7 +112,7 @@ async function expectClusterOf(backupName: string): Promise<void> {
   await begun.kubectl("delete", "pvc", "-l", `etcd.improbable.io/cluster-name=${begun.name}`, "--timeout=120s");
 }
 
-describe("an object is whole, and a cluster starts from it", () => {
+describe("a backup is stored completely", () => {
   test("in Google Cloud Storage, with a key of a service account", async () => {
     const fake = await startFakeGCS();
     const server = await startGCSSessions(fake.port);
@@ -145,7 +145,7 @@ describe("an object is whole, and a cluster starts from it", () => {
     await expectClusterOf("to-azure");
   });
 
-  test("of an unmanaged etcd with TLS and a user", async () => {
+  test("of an unmanaged etcd with TLS and a root user in S3", async () => {
     const authority = await newAuthority();
     const [server, client] = [await authority.issue("etcd.example"), await authority.issue("nobody")];
     const etcd = await planEtcd({ version: "3.6.16", members: 1 });
@@ -209,7 +209,7 @@ async function expectWhole(status: EtcdBackup["status"]): Promise<string> {
   return file;
 }
 
-describe("a backup in mid-stream", () => {
+describe("during a backup", () => {
   /** Starts a backup and holds it in the middle of its object. */
   async function held(name: string): Promise<HoldingProxy> {
     const way = await wayTo(
@@ -240,7 +240,7 @@ describe("a backup in mid-stream", () => {
     return status;
   }
 
-  test("the operator is killed: the agent continues, and the next operator reports the object", async () => {
+  test("when the operator is killed, the agent continues, and the next operator reports the object", async () => {
     const way = await held("operator");
     await killOperator();
     way.resume();
@@ -248,7 +248,7 @@ describe("a backup in mid-stream", () => {
     expect(await podsOf("operator")).toHaveLength(1);
   });
 
-  test("the agent is killed: another attempt stores the object", async () => {
+  test("when the agent is killed, another attempt stores the object", async () => {
     const way = await held("agent");
     const [pod] = await podsOf("agent");
     for (const { pid } of processesOf(pod!.metadata.uid)) process.kill(pid, "SIGKILL");
@@ -258,7 +258,7 @@ describe("a backup in mid-stream", () => {
     await expectCompleted("agent");
   });
 
-  test("the agent's pod is deleted: another pod stores the object", async () => {
+  test("when the agent's pod is deleted, another pod stores the object", async () => {
     const way = await held("pod");
     const [pod] = await podsOf("pod");
     await cluster.kubectl("delete", "pod", pod!.metadata.name, "--grace-period=0", "--force");
@@ -270,7 +270,7 @@ describe("a backup in mid-stream", () => {
     await expectCompleted("pod");
   });
 
-  test("the store is killed: the attempt reports it, and a later one stores the object", async () => {
+  test("when the store is killed, the attempt reports it, and a later attempt stores the object", async () => {
     const way = await held("store");
     await s3.stop();
     way.resume();
@@ -281,7 +281,7 @@ describe("a backup in mid-stream", () => {
     await expectCompleted("store");
   });
 
-  test("the member that is read is killed: another member is read", async () => {
+  test("when the member that sends the snapshot is killed, another member sends it", async () => {
     const way = await held("member");
     const [pod] = await podsOf("member");
     const log = await cluster.kubectl("logs", pod!.metadata.name);

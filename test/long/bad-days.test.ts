@@ -56,7 +56,7 @@ describe("a cluster in use recovers after a person", () => {
     expect(await uidOf("pvc", "my-etcd-1")).toBe(claim);
   });
 
-  test("edits what the operator made", async () => {
+  test("edits objects that the operator created", async () => {
     const edits = [
       ["replicaset", "my-etcd-1", { spec: { replicas: 2 } }, "{.spec.replicas}", "1"],
       ["service", "my-etcd-client", { spec: { selector: { app: "else" } } }, "{.spec.selector.app}", ""],
@@ -80,7 +80,7 @@ describe("a cluster in use recovers after a person", () => {
     expect(await cluster.untilWhole(3)).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
   });
 
-  test("changes the replicas ten times in a second, and wants an even number for a while", async () => {
+  test("changes spec.replicas ten times in a second, also to an even number", async () => {
     const edits = [5, 1, 7, 2, 6, 3, 1, 5, 2];
     await Promise.all(edits.map((replicas) => cluster.scale(replicas)));
     await cluster.scale(4);
@@ -92,7 +92,7 @@ describe("a cluster in use recovers after a person", () => {
     await cluster.untilWhole(3);
   });
 
-  test("pauses the operator, and removes the finalizer of a peer under deletion", async () => {
+  test("pauses the cluster and removes the finalizer of an EtcdPeer that is being deleted", async () => {
     const [name = ""] = (await cluster.names("etcdpeers")).slice(-1);
     const [other = ""] = await cluster.names("etcdpeers");
     const members = await cluster.members(other);
@@ -116,7 +116,7 @@ describe("a cluster in use recovers after a person", () => {
     expect(await uidOf("pvc", name)).toBe(claim);
   });
 
-  test("removes a member with etcdctl: its claim is quarantined, and a new member joins", async () => {
+  test("removes a member with etcdctl, whereupon its claim is quarantined and a new member joins", async () => {
     const [survivor = "", gone = ""] = await cluster.names("etcdpeers");
     const member = (await cluster.members(survivor)).find(({ name }) => name === gone);
     await changeMembers(survivor, "remove", BigInt(member?.id ?? 0).toString(16));
@@ -124,7 +124,7 @@ describe("a cluster in use recovers after a person", () => {
     expect(await cluster.untilWhole(3)).not.toContain(gone);
   });
 
-  test("adds their own member with etcdctl: it is shown and left alone until they remove it", async () => {
+  test("adds a foreign member with etcdctl, which is reported and not changed", async () => {
     const [first = ""] = await cluster.names("etcdpeers");
     const before = await cluster.members(first);
     const added = await changeMembers(first, "add", "mine", "--learner", "--peer-urls=http://mine.test:2380");
@@ -141,7 +141,7 @@ describe("a cluster in use recovers after a person", () => {
     expect(await cluster.members(first)).toEqual(before);
   });
 
-  test("adds a member with etcdctl under a name of the operator's pattern: it is removed as one too many", async () => {
+  test("adds a member with etcdctl under a name of the operator's pattern, which is removed as surplus", async () => {
     const names = await cluster.names("etcdpeers");
     await using peers = await watched(ETCD_PEERS, cluster.namespace);
     const url = `--peer-urls=http://my-etcd-9.my-etcd.${cluster.namespace}.svc:2380`;
@@ -156,7 +156,7 @@ describe("a cluster in use recovers after a person", () => {
     expect(await cluster.untilWhole(3)).toEqual(names);
   });
 
-  test("has done all of this: no acknowledged write is missing", async () => {
+  test("has done all of this, and no acknowledged write is missing", async () => {
     await cluster.end();
   });
 });

@@ -49,7 +49,7 @@ async function tlsReady(): Promise<string> {
   return status?.conditions?.find(({ type }) => type === "TLSReady")?.message ?? "";
 }
 
-test("the rotation waits for the binding that cannot be written, and names it", async () => {
+test("a CA rotation waits while the binding Secret of an EtcdUser cannot be updated, and TLSReady names the Secret", async () => {
   const before = await authority();
   // An immutable Secret can only be changed by deleting it.
   await cluster.kubectl("patch", "secret", "shop-binding", "-p", '{"immutable":true}');
@@ -63,7 +63,7 @@ test("the rotation waits for the binding that cannot be written, and names it", 
   expect([shop?.trusts?.length, billing?.trusts?.length]).toEqual([1, 2]);
 }, 450_000);
 
-test("when the binding can be written, the rotation completes", async () => {
+test("a CA rotation completes when the binding Secret can be written again", async () => {
   const before = await authority();
   await cluster.kubectl("delete", "secret", "shop-binding");
   await eventually(async () => expect(await authority()).not.toBe(before), STEP_MS);

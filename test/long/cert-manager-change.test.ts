@@ -44,7 +44,7 @@ async function changeTo(tls: object): Promise<void> {
   await cluster.untilCondition("UpToDate", "True", "UpToDate", CHANGED_MS);
 }
 
-test("certificates change from the operator to cert-manager and back under a writer", {
+test("the TLS provider changes from Operator to CertManager and back while a client writes", {
   timeout: 2 * CHANGED_MS + 300_000,
 }, async () => {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");

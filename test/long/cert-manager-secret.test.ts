@@ -43,7 +43,7 @@ async function untilChanged(): Promise<void> {
   await cluster.untilCondition("UpToDate", "True", "UpToDate", CHANGED_MS);
 }
 
-test("certificates change from cert-manager to Secrets and back under a writer", {
+test("the TLS provider changes from CertManager to Secret and back while a client writes", {
   timeout: 2 * CHANGED_MS + 300_000,
 }, async () => {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");

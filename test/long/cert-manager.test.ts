@@ -77,7 +77,7 @@ describe("a cluster with certificates from cert-manager from the start", () => {
     await expectIssuedAsAsked(cluster, requests);
   });
 
-  test("gets the requested keys, usages, names and lifetime from cert-manager", async () => {
+  test("gets certificates with the requested keys, usages, names and lifetime from cert-manager", async () => {
     const bits = { "server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3.2" }; // biome-ignore format: one line
     for (const { metadata, spec, status } of requests) {
       expect(status?.conditions).toContainEqual(expect.objectContaining({ type: "Ready", status: "True" }));
@@ -95,7 +95,7 @@ describe("a cluster with certificates from cert-manager from the start", () => {
     expect(fingerprintOf(server["ca.crt"])).toBe(fingerprintOf(roots["tls.crt"]));
   });
 
-  test("gets its requests approved by cert-manager", async () => {
+  test("has CertificateRequests that cert-manager has approved", async () => {
     const { items } = await cluster.json<{ items: Certificate[] }>("get", "certificaterequests.cert-manager.io"); // biome-ignore format: one line
     for (const { metadata } of requests) {
       const asked = items.filter((each) => each.metadata.name.startsWith(`${metadata.name}-`));
@@ -107,7 +107,7 @@ describe("a cluster with certificates from cert-manager from the start", () => {
     }
   });
 
-  test("serves the certificates, and copies the application's into its Secret", async () => {
+  test("serves the certificates, and the application certificate is copied into the client Secret", async () => {
     const shown = await allShown(cluster, requestFor("my-etcd-peer-tls"));
     const [peer, server] = [
       fingerprintOf((await secretTexts(cluster, requestFor("my-etcd-peer-tls")))["tls.crt"]),
@@ -124,7 +124,7 @@ describe("a cluster with certificates from cert-manager from the start", () => {
   });
 });
 
-describe("a user of etcd", () => {
+describe("an EtcdUser", () => {
   test("logs in with a certificate from cert-manager, and reads its own keys only", async () => {
     const of = { clusterName: "my-etcd" };
     const api = { apiVersion: "etcd.improbable.io/v1beta1", metadata: { name: "billing" } };
@@ -163,7 +163,7 @@ async function asBilling(...args: readonly string[]): Promise<string> {
 
 describe("a renewed certificate", () => {
   test(
-    "is served by every member without a restart, and applications and users get it",
+    "is served by every member without a restart, and is written into the Secrets of applications and users",
     async () => {
       const before = { lives: await lives(cluster), shown: await shownNow(), billing: await pairOf("billing-binding") };
       for (const name of [...requests.map(({ metadata }) => metadata.name), "billing-binding-tls"])
@@ -184,7 +184,7 @@ describe("a renewed certificate", () => {
   );
 
   test(
-    "may have more names, and members serve it without a restart",
+    "with additional names is served by every member without a restart",
     async () => {
       const before = await lives(cluster);
       await cluster.patch({ tls: { client: { extraNames: ["etcd.example.com", "192.0.2.7"] } } });
@@ -217,7 +217,7 @@ async function pairOf(secretName: string): Promise<string> {
 
 describe("without a working issuer", () => {
   test(
-    "a deleted issuer is reported, the cluster keeps running, and renewal continues when the issuer is back",
+    "a deleted issuer is reported, the cluster keeps running, and renewal continues with the recreated issuer",
     async () => {
       const peer = requestFor("my-etcd-peer-tls");
       const before = { lives: await lives(cluster), shown: await shownNow() };
@@ -243,7 +243,7 @@ describe("without a working issuer", () => {
     2 * RENEWED_MS,
   );
 
-  test("an issuer's refusal is reported in its own words when there is no certificate yet", async () => {
+  test("the refusal of an issuer is reported with its message when there is no certificate yet", async () => {
     const refused = new UserCluster(namespace.name, "refused");
     const issuerRef = { name: "elsewhere", kind: "Issuer", group: "example.com" };
     await refused.create({ replicas: 1, tls: { peer: { provider: "CertManager", certManager: { issuerRef } }, client: { provider: "None" } } } as never); // biome-ignore format: one line
@@ -265,7 +265,7 @@ describe("without a working issuer", () => {
   });
 
   test(
-    "a CA with a new key is reported without a restart; with the previous one all is well again",
+    "an untrusted CA key is reported without a restart, and TLSReady is True with the previous key",
     async () => {
       const peer = requestFor("my-etcd-peer-tls");
       const before = await lives(cluster);
@@ -312,7 +312,7 @@ async function untilTold(text: string): Promise<void> {
   await eventually(async () => expect(await told()).toContain(text), 120_000);
 }
 
-test("Certificates are deleted with their cluster; Secrets from cert-manager stay", async () => {
+test("Certificates are deleted with their cluster, and the Secrets that cert-manager wrote remain", async () => {
   await cluster.kubectl("delete", "etcdcluster", "my-etcd");
   await eventually(async () => expect(await requestsOf(cluster)).toEqual([]), 120_000);
   for (const { metadata } of requests) await secretTexts(cluster, metadata.name);

@@ -46,7 +46,7 @@ function etcdSeconds(namespace: string): number {
   return pids.reduce((sum, pid) => sum + cpuSeconds(Number(pid)), 0);
 }
 
-test("connections in a settled cluster are kept: neither operator, kubelet nor members repeat handshakes", async () => {
+test("in a settled cluster, operator, kubelet and members reuse connections instead of repeating handshakes", async () => {
   await using secure = await testNamespace("connections-tls");
   await using plain = await testNamespace("connections-plain");
   const clusters = [new UserCluster(secure.name), new UserCluster(plain.name)] as const;

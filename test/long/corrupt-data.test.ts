@@ -35,7 +35,7 @@ async function untilReplaced(name: string): Promise<void> {
   expect(await cluster.untilWhole(3)).not.toContain(name);
 }
 
-test("damaged files: etcd does not start with them, and the member is replaced", async () => {
+test("a member with damaged files, with which etcd does not start, is replaced", async () => {
   const { name, pod } = await cluster.memberAwayFromOperator();
   await cluster.feltDuring("files damaged", async () => {
     await damageVolume(instance, pod.spec.nodeName, await cluster.volumeOf(name));
@@ -45,7 +45,7 @@ test("damaged files: etcd does not start with them, and the member is replaced",
 });
 
 test.each(["a follower", "the leader"])(
-  "the data of %s is corrupt: the member is replaced, and the alarm ends",
+  "when the data of %s is corrupt, the member is replaced, and the alarm is disarmed",
   async (role) => {
     const { leader, members = [] } = (await cluster.get()).status ?? {};
     const { name } = members.find((member) => (member.name === leader) === (role === "the leader"))!;
@@ -57,7 +57,7 @@ test.each(["a follower", "the leader"])(
   },
 );
 
-test("an alarm without a member: nothing is changed before a person has decided", async () => {
+test("a CORRUPT alarm without a member changes nothing until a person decides", async () => {
   await raise(undefined);
   await cluster.untilCondition("Available", "False", "CorruptionAlarm");
   await cluster.scale(1);

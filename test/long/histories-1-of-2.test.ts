@@ -6,7 +6,7 @@ import { keepEveryPromise, silentRules } from "../simulation/kept.ts";
 
 const HALF = ALL_HISTORIES / 2;
 
-test("the first five thousand simulated histories break no promise, and every rule decides in some of them", {
+test("the first five thousand simulated histories violate no invariant, and every rule decides in some of them", {
   timeout: 3_600_000,
 }, async () => {
   const report = await keepEveryPromise(HALF, 1);

@@ -28,7 +28,7 @@ describe.concurrent("existing data", () => {
     }, SOON_MS);
   }
 
-  test("comes back with a recreated cluster, with more members and with fewer", async () => {
+  test("is used by a recreated cluster with the same name, with more or fewer members", async () => {
     await using namespace = await testNamespace("again");
     const cluster = new UserCluster(namespace.name);
     await cluster.create({ replicas: 3 });
@@ -44,7 +44,7 @@ describe.concurrent("existing data", () => {
     }
   });
 
-  test("comes back from a majority of its claims, and is never reinitialized from fewer", async () => {
+  test("is recovered from a majority of the claims, and is never reinitialized with fewer", async () => {
     await using namespace = await testNamespace("half");
     const cluster = new UserCluster(namespace.name);
     await cluster.create({ replicas: 3 });
@@ -67,7 +67,7 @@ describe.concurrent("existing data", () => {
     expect(items.map(({ metadata }) => metadata.name)).toEqual(["my-etcd-0"]);
   });
 
-  test("comes back after kubectl delete --cascade=orphan with the command in the Ready condition", async () => {
+  test("is used again after kubectl delete --cascade=orphan, with the command in the condition Ready", async () => {
     await using namespace = await testNamespace("orphans");
     const cluster = new UserCluster(namespace.name);
     const tls = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as never; // the API server fills in the rest
@@ -117,7 +117,7 @@ describe.concurrent("existing data", () => {
   const foreign = [
     { what: "has no labels", labels: {}, annotations: {}, in: "etcdpeer" },
     {
-      what: "is another cluster's",
+      what: "belongs to another cluster",
       labels: {
         "app.kubernetes.io/managed-by": "etcd-cluster-operator",
         "etcd.improbable.io/cluster-name": "else",
@@ -127,7 +127,7 @@ describe.concurrent("existing data", () => {
       in: "etcdpeer",
     },
     {
-      what: "is an earlier cluster's, of unknown member",
+      what: "belongs to an unknown member of an earlier cluster",
       labels: {
         "app.kubernetes.io/managed-by": "etcd-cluster-operator",
         "etcd.improbable.io/cluster-name": "my-etcd",
@@ -138,7 +138,7 @@ describe.concurrent("existing data", () => {
     },
   ];
   for (const { what, labels, annotations, in: kind } of foreign) {
-    test(`is not changed when the claim ${what}; a condition or the API server's refusal names it`, async () => {
+    test(`is not changed when an existing claim ${what}, and a condition or a refusal names the claim`, async () => {
       await using namespace = await testNamespace("foreign");
       const cluster = new UserCluster(namespace.name);
       const claim = {
@@ -164,7 +164,7 @@ describe.concurrent("existing data", () => {
     });
   }
 
-  test("is not changed when a foreign ReplicaSet has the name; a condition names it", async () => {
+  test("is not changed when a foreign ReplicaSet has the member's name, and a condition names the ReplicaSet", async () => {
     await using namespace = await testNamespace("foreign");
     const cluster = new UserCluster(namespace.name);
     const labels = { app: "else" };
@@ -209,7 +209,7 @@ describe.concurrent("existing data", () => {
   }
 });
 
-test("a founding member that is cut off and loses its data never makes a second cluster", async () => {
+test("an initial member that is cut off and loses its data never bootstraps a second cluster", async () => {
   await using namespace = await testNamespace("founder");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 1 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-test("a node is cut off and returns before its member is replaced", async () => {
+test("a member on a node that is cut off returns if the node is back before the replacement time", async () => {
   const before = await cluster.names("etcdpeers");
   const { nodeNumber } = await cluster.memberAwayFromOperator();
   const felt = await cluster.feltDuring("partition", async () => {
@@ -36,7 +36,7 @@ test("a node is cut off and returns before its member is replaced", async () => 
   expectPromised(felt, 2); // one for the cut, one for the return
 });
 
-test("the operator is killed while a member joins, while one leaves, and while one is replaced", async () => {
+test("membership changes complete when the operator is killed while a member joins, leaves or is replaced", async () => {
   const felt = await cluster.feltDuring("operator killed", async () => {
     await cluster.scale(5);
     await eventually(async () => expect(await cluster.names("etcdpeers")).toHaveLength(4));
@@ -61,7 +61,7 @@ test("the operator is killed while a member joins, while one leaves, and while o
   expectPromised(felt, 3);
 });
 
-test("the API server is away: clients do not notice", async () => {
+test("clients of etcd notice nothing while the API server is down", async () => {
   const felt = await cluster.feltDuring("API server away", async () => {
     using _frozen = freezeApiServer(instance);
     await sleep(60_000); // longer than a lease, and than a node may be silent
@@ -71,7 +71,7 @@ test("the API server is away: clients do not notice", async () => {
   expect(back).toMatchObject({ failedRequests: 0 });
 });
 
-test("a node is lost permanently: its member is replaced", async () => {
+test("a member on a node that is lost permanently is replaced", async () => {
   const { name, nodeNumber } = await cluster.memberAwayFromOperator();
   try {
     const felt = await cluster.feltDuring("node lost", async () => {

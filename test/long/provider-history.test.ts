@@ -97,12 +97,12 @@ async function untilTakenBack(): Promise<void> {
   }, CHANGED_MS);
 }
 
-test("the schedule's backup of a cluster with TLS and auth is verified", { timeout: VERIFIED_MS }, async () => {
+test("a scheduled backup of a cluster with TLS and auth is verified", { timeout: VERIFIED_MS }, async () => {
   await history.archive.expectScheduledVerified();
   await history.archive.expectStored("by-the-operator");
 });
 
-test("certificates change from the operator to cert-manager", { timeout: TEST_MS }, async () => {
+test("the TLS provider changes from Operator to CertManager", { timeout: TEST_MS }, async () => {
   await changed("by-cert-manager", {
     peer: { ...LIFE, provider: "CertManager", certManager: { issuerRef: issuers.company } },
     client: { ...LIFE, provider: "CertManager", certManager: { issuerRef: issuers.everywhere } },
@@ -110,14 +110,16 @@ test("certificates change from the operator to cert-manager", { timeout: TEST_MS
   await untilApplicationUser(cluster, "Bound");
 });
 
-test("a binding has the same content as the applications' Secret", { timeout: 200_000 }, async () => {
+test("a client notices nothing when it changes from the client Secret to the binding Secret of an EtcdUser", {
+  timeout: 200_000,
+}, async () => {
   await history.unnoticed("to the binding", async () => {
     await history.turnTo(await ByClientSecret.start(cluster, BINDING));
     await cluster.load.untilServed();
   });
 });
 
-test("certificates change from cert-manager to supplied Secrets", { timeout: TEST_MS }, async () => {
+test("the TLS provider changes from CertManager to Secret", { timeout: TEST_MS }, async () => {
   const nothingElse = { certManager: null, duration: null, renewBefore: null };
   const tls = { peer: { ...BROUGHT.peer, ...nothingElse }, client: { ...BROUGHT.client, ...nothingElse } };
   await changed("by-people", tls, async () => {
@@ -129,7 +131,7 @@ test("certificates change from cert-manager to supplied Secrets", { timeout: TES
   });
 });
 
-test("certificates change from supplied Secrets to the operator", { timeout: TEST_MS }, async () => {
+test("the TLS provider changes from Secret to Operator", { timeout: TEST_MS }, async () => {
   const issued = { ...ISSUED, ...OTHERS_GONE };
   await changed("by-the-operator-again", { peer: issued, client: issued }, async () => {
     // The operator hands certificates to applications once all members trust the CA.

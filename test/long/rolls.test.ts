@@ -59,7 +59,7 @@ async function untilAllRestarted(cluster: LoadedCluster, members: number, at: st
   await cluster.untilWhole(members, SOON_MS);
 }
 
-test("five clusters of different sizes are restarted at once", { timeout: 600_000 }, async () => {
+test("five clusters of different sizes complete a rolling restart at the same time", { timeout: 600_000 }, async () => {
   const rolls = SIZES.map(async (size) => {
     const cluster = clusterOf(size);
     const ids = await memberIds(cluster);
@@ -86,7 +86,7 @@ test("five clusters of different sizes are restarted at once", { timeout: 600_00
   }
 });
 
-test("a node is drained halfway through a restart, and the quorum is kept", {
+test("a node drain during a rolling restart does not lose the quorum", {
   timeout: 600_000,
 }, async () => {
   const cluster = clusterOf(3);
@@ -115,7 +115,9 @@ test("a node is drained halfway through a restart, and the quorum is kept", {
   expectPromised(felt, 3 + 1);
 });
 
-test("no member is restarted while another is down, and all are once it is back", { timeout: 600_000 }, async () => {
+test("a rolling restart waits while a member is down and continues when the member is back", {
+  timeout: 600_000,
+}, async () => {
   const cluster = clusterOf(5);
   const { name, nodeNumber } = await cluster.memberAwayFromOperator();
   const felt = await cluster.feltDuring("restart with a member down", async () => {
@@ -135,6 +137,6 @@ test("no member is restarted while another is down, and all are once it is back"
   expectPromised(felt, 5 + 2 * 2);
 });
 
-test("no acknowledged write is missing in either cluster, and all members have the same data", async () => {
+test("no acknowledged write is missing in the clusters, and all members have the same data", async () => {
   for (const cluster of clusters.values()) await cluster.end();
 });

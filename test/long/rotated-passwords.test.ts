@@ -166,7 +166,7 @@ async function loaded(secretName: string, work: (untilAllIn: () => Promise<void>
   expect(await load.end()).toEqual([]);
 }
 
-test("a client that keeps a connection and rereads the binding when refused loses no request during rotations", async () => {
+test("no request fails during rotations if a client rereads the binding Secret when it is refused", async () => {
   await loaded("shop-binding", async (untilAllIn) => {
     for (let n = 0; n < ROTATIONS; n++) {
       await rotate();
@@ -177,7 +177,7 @@ test("a client that keeps a connection and rereads the binding when refused lose
   });
 });
 
-test("a client of root loses none when the password is edited or the Secret lost; the previous one works until etcd has the next", async () => {
+test("no request of root fails when its password is edited or its Secret is deleted and recreated", async () => {
   await loaded("my-etcd-root", async (untilAllIn) => {
     const first = await passwordIn("my-etcd-root");
     const data = JSON.stringify({ stringData: { password: CHOSEN } });
@@ -192,7 +192,7 @@ test("a client of root loses none when the password is edited or the Secret lost
   });
 }, 400_000);
 
-test("a client that reads the mounted file is refused until the kubelet has updated it, and for no other reason", async () => {
+test("a client with a mounted Secret is refused only until the kubelet has updated the file", async () => {
   await cluster.kubectl("wait", "--for=condition=Ready", "pod/shop", "--timeout=90s");
   const endpoints = `https://my-etcd-client.${namespace.name}.svc:2379`;
   const login = loginByMount(await processIn("shop", ["ETCDCTL_ENDPOINTS", endpoints]), "/bindings/etcd");

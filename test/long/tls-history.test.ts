@@ -78,7 +78,7 @@ async function saidBy(names: readonly string[], file: string): Promise<readonly 
 }
 
 test(
-  "the cluster gets TLS while clients switch to it",
+  "TLS is switched on while clients change to TLS",
   async () => {
     await history.unnoticed("to TLS", async () => {
       await cluster.patch({ tls: { peer: LIFE, client: { ...LIFE, ...PLAINTEXT_FOR, extraNames: NAMES } } });
@@ -112,7 +112,7 @@ test(
 );
 
 test(
-  "a user gets new credentials",
+  "the credentials of an EtcdUser are rotated",
   async () => {
     await history.turnTo(await ByClientSecret.start(cluster, bindingName("application")));
     await history.unnoticed("to new credentials", async () => {
@@ -180,7 +180,7 @@ test(
 );
 
 test(
-  "the cluster gives up TLS while clients switch back",
+  "TLS is switched off while clients change back",
   async () => {
     await history.unnoticed("from TLS", async () => {
       await cluster.patch({ tls: { peer: NONE, client: { ...NONE, ...PLAINTEXT_FOR, extraNames: null } } });

@@ -27,7 +27,7 @@ afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
 
-test("certificates change from the operator to Secrets and back under a writer", {
+test("the TLS provider changes from Operator to Secret and back while a client writes", {
   timeout: 2 * CHANGED_MS + 300_000,
 }, async () => {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");

@@ -82,7 +82,7 @@ const conditionsOf = ({ status }: EtcdCluster) =>
 const idsOf = ({ status }: EtcdCluster) => status?.members?.map(({ id }) => id);
 
 test(
-  "a TLS switch that is reverted halfway is undone, and clients lose nothing",
+  "a TLS switch that is reverted halfway is rolled back, and no request of clients fails",
   async () => {
     const before = await cluster.get();
     const plain = await takenBack(

@@ -57,7 +57,7 @@ test("an edit that skips a minor version is refused at once, and no member resta
   expect(await restarted(before)).toEqual([]);
 });
 
-test("every member runs the next minor version within two minutes, and clients hardly notice", async () => {
+test("an upgrade to the next minor version takes less than two minutes, and clients notice only short pauses", async () => {
   const [before, ids] = [await podUids(), (await cluster.members("my-etcd-0")).map(({ id }) => id)];
   const felt = await cluster.feltDuring("upgrade", async () => {
     await cluster.patch({ version: NEXT }, "v1alpha1"); // the old API version works, too
@@ -72,7 +72,7 @@ test("every member runs the next minor version within two minutes, and clients h
   await expectGuarded();
 });
 
-test("a template with which no member starts costs one member, is rolled back and reported, and is reverted without a restart", async () => {
+test("a template with which no member can start is rolled back after one restart and reported", async () => {
   const before = await podUids();
   const felt = await cluster.feltDuring("a request that no node can hold", async () => {
     await cluster.patch({ podTemplate: withResources({ requests: { cpu: "500" } }) });
@@ -88,7 +88,7 @@ test("a template with which no member starts costs one member, is rolled back an
   expect(await restarted(after)).toEqual([]);
 });
 
-test("every member is restarted once, even when the operator is killed halfway", async () => {
+test("a rolling restart restarts every member once, even if the operator is killed halfway", async () => {
   const before = await podUids();
   const annotations = { "kubectl.kubernetes.io/restartedAt": "2026-01-01T12:00:00Z" };
   const felt = await cluster.feltDuring("restart", async () => {
@@ -104,7 +104,7 @@ test("every member is restarted once, even when the operator is killed halfway",
   expect(await restarted(before)).toHaveLength(3);
 });
 
-test("etcd options are changed member by member, and a flag that this release lacks is refused at once", async () => {
+test("etcd options are rolled out member by member, and a flag unknown to the release is refused at once", async () => {
   const before = await podUids();
   await expect(cluster.patch({ etcd: { extraArgs: { "max-txn-op": "256" } } })).rejects.toThrow(
     'spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?',
@@ -119,7 +119,7 @@ test("etcd options are changed member by member, and a flag that this release la
   expectPromised(felt, 3);
 });
 
-test("every member runs the last minor version, with the earlier options", async () => {
+test("an upgrade to the latest minor version keeps the etcd options", async () => {
   const felt = await cluster.feltDuring("upgrade to the last one", async () => {
     await cluster.patch({ version: LAST });
     await eventually(async () => expect(await serverVersions()).toEqual([LAST, LAST, LAST]), 120_000);
@@ -132,7 +132,7 @@ test("every member runs the last minor version, with the earlier options", async
 test.each([
   ["an unpublished release", { version: "3.7.99" }, { version: LAST }, /ImagePull|ErrImage|not found/],
   ["a flag with which etcd ends at once", { etcd: { extraArgs: { "max-txn-ops": "256", "log-level": "loud" } } }, { etcd: { extraArgs: { "log-level": null } } }, /ended|exit|CrashLoop|invalid/], // biome-ignore format: one line
-])("%s costs one member for a while, is rolled back and reported", async (what, edit, back, says) => {
+])("%s is rolled back after one restart and reported", async (what, edit, back, says) => {
   const before = await podUids();
   const felt = await cluster.feltDuring(what, async () => {
     await cluster.patch(edit);
@@ -149,7 +149,7 @@ test.each([
   expect(await serverVersions()).toEqual([LAST, LAST, LAST]);
 });
 
-test("every member is downgraded one minor version by etcd's own downgrade, even when the operator is killed halfway", async () => {
+test("a downgrade by one minor version uses etcd's own downgrade, even if the operator is killed halfway", async () => {
   const before = await podUids();
   await expect(cluster.patch({ version: OLD })).rejects.toThrow("go to 3.6 first");
   const felt = await cluster.feltDuring("downgrade", async () => {

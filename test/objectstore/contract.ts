@@ -77,7 +77,7 @@ const OPTIONS = { signal: never };
 export function storeContract(name: string, fixture: () => Fixture): void {
   const opened = async () => openPlace(await fixture().place());
 
-  describe(`${name} keeps the contract`, () => {
+  describe(`${name} store`, () => {
     test("an object of any size is stored with its size and metadata", async () => {
       const store = await opened();
       const { partBytes } = fixture();
@@ -96,7 +96,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await fixture().unfinished()).toEqual([]);
     });
 
-    test("an object is read from any byte on, and has nothing beyond its last byte", async () => {
+    test("an object can be read from any offset, and a read beyond its end is empty", async () => {
       const store = await opened();
       const bytes = bytesOf(300_000);
       await store.put("from", bodyOf(bytes), OPTIONS);
@@ -106,7 +106,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       }
     });
 
-    test("keys may have any characters, with / between names", async () => {
+    test("keys may contain any printable characters, with / as separator", async () => {
       const store = await opened();
       const keys = [
         "a b/c d",
@@ -128,7 +128,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       }
     });
 
-    test("a key that not every store can keep is refused", async () => {
+    test("a key that some stores do not support is refused with InvalidLocation", async () => {
       const store = await opened();
       for (const key of ["", "/a", "a/", "a//b", "../a", "a/./b", "a\nb", "a\\b", "a".repeat(1025)]) {
         expect(await refused(store.put(key, bodyOf(bytesOf(1)), OPTIONS))).toBe("InvalidLocation");
@@ -160,7 +160,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       await store.delete("absent/below", OPTIONS);
     });
 
-    test("no object is overwritten, by a small one or a large one", async () => {
+    test("writing to the key of an existing object is refused with ObjectExists, for small and large objects", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [5, 2 * partBytes + 5]) {
@@ -172,7 +172,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("one of several concurrent writers of a key wins, with its own bytes and metadata", async () => {
+    test("exactly one of several concurrent writers of a key succeeds, with its own bytes and metadata", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [5, 5, 5, 2 * partBytes + 5]) {
@@ -192,7 +192,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("a body that fails leaves nothing, and its own error is thrown", async () => {
+    test("a write with a failing body throws the body's error and leaves no object", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [0, 10, 2 * partBytes + 10]) {
@@ -204,7 +204,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("an aborted call ends at once and leaves nothing, also while its body is stuck", async () => {
+    test("an aborted call ends at once and leaves no object, even while its body is stuck", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [0, 10, 2 * partBytes + 10]) {
@@ -223,13 +223,13 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("memory does not grow with the size of an object", PATIENT, async () => {
+    test("memory use does not grow with the size of the object", PATIENT, async () => {
       const { baseMb, putMb, getMb } = await memoryOf(await fixture().place(), MEMORY_MIB);
       console.log(`${name}: ${MEMORY_MIB} MiB: at first ${baseMb} MB, +${putMb} MB to write, +${getMb} MB to read`);
       expect(Math.max(putMb, getMb)).toBeLessThan(MOST_GROWTH_MB);
     });
 
-    test("a reader that stops early leaves no connection behind", async () => {
+    test("a reader that stops early releases its connection", async () => {
       const store = await opened();
       await store.put("large", bodyOf(bytesOf(20 * MIB)), OPTIONS);
       for (let n = 0; n < 60; n++) for await (const _ of store.get("large", OPTIONS)) break;

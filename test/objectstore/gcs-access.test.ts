@@ -36,7 +36,7 @@ const PEM = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const serviceAccount = (key: string) =>
   JSON.stringify({ type: "service_account", client_email: "tests@tests.invalid", private_key: key });
 
-test("Google: one token serves many calls, through the proxy of HTTPS_PROXY", async () => {
+test("Google: one token is used for many calls, through the proxy of HTTPS_PROXY", async () => {
   const store = await openPlace({
     location,
     credentialsDir: credentialsDir({ "credentials.json": identity() }),
@@ -117,7 +117,7 @@ test("Google: an unreachable token server is reported as Unreachable", async () 
   expect(await refused(store.head("a", OPTIONS))).toBe("Unreachable");
 });
 
-test("Google: a server that is not Google's gets no token, and its 401 is explained by that", async () => {
+test("Google: a server that is not Google's gets no token, and the error explains its status 401", async () => {
   const other = createServer((_request, response) => response.writeHead(401).end("{}"));
   await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
   onTestFinished(() => {

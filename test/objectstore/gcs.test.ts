@@ -37,7 +37,7 @@ storeContract("Google Cloud Storage", () => ({
 
 networkContract("Google Cloud Storage", () => server.port, placeAt);
 
-test("Google Cloud Storage: only the missing rest of a part is sent again", async () => {
+test("Google Cloud Storage: after a broken connection only the missing rest of a part is sent again", async () => {
   const store = await openPlace(await placeAt(server.port), BRISK);
   const bytes = bytesOf(20 * MIB);
   async function* breaking() {

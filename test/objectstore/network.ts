@@ -43,7 +43,7 @@ export function networkContract(
       expect(performance.now() - sinceMs).toBeLessThan(SOON_MS);
     };
 
-    test("a port without a server: Unreachable", async () => {
+    test("a port without a server is reported as Unreachable", async () => {
       const store = await openAt(await freePort(), BRISK);
       await refusedSoon("Unreachable", store.put("a", bodyOf(bytesOf(5)), OPTIONS));
       await refusedSoon("Unreachable", read(store.get("a", OPTIONS)));
@@ -51,7 +51,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("a server that accepts connections and does not answer: Timeout, for every call", async () => {
+    test("a server that accepts connections and does not answer is reported as Timeout, for every call", async () => {
       const store = await openAt(proxy.port, IMPATIENT);
       proxy.freeze();
       try {
@@ -88,7 +88,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("a server that stops answering in the middle of a write: Timeout, and there is no object", async () => {
+    test("a server that stops answering during a write is reported as Timeout, and there is no object", async () => {
       const place = await placeAt(proxy.port);
       const store = await openPlace(place, { ...IMPATIENT, attempts: 1 });
       const large = bytesOf(30 * MIB);
@@ -106,7 +106,7 @@ export function networkContract(
       await other.close();
     });
 
-    test("a server that stops in the middle of a write: Unreachable", async () => {
+    test("a server that shuts down during a write is reported as Unreachable", async () => {
       const gone = await startFaultProxy(serverPort());
       const store = await openAt(gone.port, BRISK); // Not IMPATIENT: 20 MiB may take over a second.
       async function* leaving() {
@@ -132,7 +132,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("a lost answer does not turn a completed write into a failure", async () => {
+    test("a completed write succeeds even if its answer is lost", async () => {
       const store = await openAt(proxy.port, { ...BRISK, backoff: { firstMs: 500, maxMs: 500, factor: 2, jitter: 0 } });
       for (const size of [5, 20 * MIB]) {
         const bytes = bytesOf(size);
@@ -157,7 +157,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("a read continues where its connection broke", async () => {
+    test("a read continues after a broken connection without gap or repetition", async () => {
       const store = await openAt(proxy.port, BRISK);
       const large = bytesOf(20 * MIB);
       await store.put("read", bodyOf(large), OPTIONS);
@@ -177,7 +177,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("an object replaced during a read is refused when the connection breaks, and never mixed", async () => {
+    test("a read fails instead of mixing two objects when the object was replaced and the connection breaks", async () => {
       const place = await placeAt(proxy.port);
       const store = await openPlace(place, BRISK);
       const other = await openPlace(directly(place), BRISK);
@@ -200,7 +200,7 @@ export function networkContract(
       await Promise.all([store.close(), other.close()]);
     });
 
-    test("a read that hangs in the middle: Timeout", async () => {
+    test("a read that hangs halfway is reported as Timeout", async () => {
       const place = await placeAt(proxy.port);
       const writer = await openPlace(place, BRISK);
       await writer.put("stuck", bodyOf(bytesOf(20 * MIB)), OPTIONS);

@@ -134,7 +134,7 @@ describe("S3 over TLS", async () => {
     await keeps(location, { ...ACCESS, "ca.crt": own.ca });
   });
 
-  test("requests use the proxy of HTTPS_PROXY, which only forwards TLS", async () => {
+  test("requests pass through the proxy of HTTPS_PROXY with TLS to the server", async () => {
     const { url, asked, stop } = await startForwardProxy();
     vi.stubEnv("HTTPS_PROXY", url);
     onTestFinished(async () => {
@@ -146,18 +146,18 @@ describe("S3 over TLS", async () => {
   });
 
   test.each([
-    ["no CA is given", {}],
-    ["a different CA is given", { "ca.crt": other.ca }],
-  ])("%s: TLS, reported at once", async (_what, files) => {
+    ["a certificate of a private CA without ca.crt", {}],
+    ["a certificate of a CA that is not in ca.crt", { "ca.crt": other.ca }],
+  ])("%s is reported as TLS without a retry", async (_what, files) => {
     expect(await refused(keeps(location, { ...ACCESS, ...files }))).toBe("TLS");
   });
 
-  test("the certificate is for a different name: TLS", async () => {
+  test("a certificate for a different name is reported as TLS", async () => {
     const elsewhere = { ...location, endpoint: `https://127.0.0.1:${server.port}` };
     expect(await refused(keeps(elsewhere, { ...ACCESS, "ca.crt": own.ca }))).toBe("TLS");
   });
 
-  test("the server does not speak TLS: TLS", async () => {
+  test("a server without TLS is reported as TLS", async () => {
     const plain = await startVersitygw();
     const place = { ...location, bucket: plain.bucket("backups"), endpoint: `https://127.0.0.1:${plain.port}` };
     expect(await refused(keeps(place, { ...ACCESS, "ca.crt": own.ca }))).toBe("TLS");

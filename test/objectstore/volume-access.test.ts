@@ -34,7 +34,7 @@ function mounted(options: string): string {
   return root;
 }
 
-test("a full volume reports NoSpace, keeps its objects, and takes what still fits", async () => {
+test("a full volume reports NoSpace, keeps its objects, and accepts an object that still fits", async () => {
   const root = mounted("size=10m");
   const store = await open(root);
   const first = bytesOf(6 * MIB);
@@ -71,7 +71,7 @@ test("a missing directory is reported as NoSuchBucket for every call, and is not
   expect(existsSync(root)).toBe(false);
 });
 
-test("files of other programs are objects without metadata; folders and the store's own files are not objects", async () => {
+test("files of other programs are objects without metadata, and folders and internal files are not objects", async () => {
   const root = temporaryDir("volume");
   const store = await open(root);
   await store.put("ours/a", bodyOf(bytesOf(3)), { ...OPTIONS, metadata: { who: "we" } });
@@ -104,7 +104,7 @@ test("in a volume copied file by file, no object has the metadata of a different
   expect((await store.head("a", OPTIONS))?.metadata).toEqual({ who: "a" });
 });
 
-test("metadata is deleted with its object, and that of an attempt with the attempt", async () => {
+test("metadata is deleted with its object and after a refused write", async () => {
   const root = temporaryDir("volume");
   const store = await open(root);
   await store.put("a", bodyOf(bytesOf(3)), OPTIONS);
@@ -114,7 +114,7 @@ test("metadata is deleted with its object, and that of an attempt with the attem
   expect(metadata(root)).toEqual([]);
 });
 
-test("a killed process's incomplete file is deleted 15 minutes after its last write, and not before", async () => {
+test("an incomplete file of a killed process is deleted 15 minutes after its last write", async () => {
   const root = temporaryDir("volume");
   const store = await open(root);
   await store.put("a", bodyOf(bytesOf(3)), OPTIONS);

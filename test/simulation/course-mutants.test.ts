@@ -23,7 +23,7 @@ function endOf(mutant: Pick<CourseMutant, "edits" | "believes" | "way">) {
   return { objection, end: { shown, given: course.secrets.get("my-etcd-client")?.signerId } };
 }
 
-describe("a course objects to", () => {
+describe("a simulated change of the TLS provider detects the mutant:", () => {
   test.each(COURSE_MUTANTS)("$name", (mutant) => {
     const real = endOf({ edits: [], way: mutant.way });
     expect(real.objection).toBeUndefined();
@@ -37,7 +37,7 @@ describe("a course objects to", () => {
   });
 });
 
-test("every mutant that histories leave to courses is tried by a course", () => {
+test("every mutant that refers to the mutants of courses is one of them", () => {
   const left = MUTANTS.filter(({ covered }) => covered?.includes("see the mutants of courses"));
   expect(left.length).toBeGreaterThan(5);
   const tried = COURSE_MUTANTS.flatMap(({ name }) => name.split(" + "));

@@ -89,7 +89,7 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     leaning: ASKED,
   },
   {
-    name: "the operator counts as an administrator unchecked + without guard administrator-first",
+    name: "the operator counts as an administrator without a check + without guard administrator-first",
     promise: "auth is enabled last",
     edits: [
       conceited("administrators"),

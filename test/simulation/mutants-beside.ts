@@ -36,22 +36,22 @@ function shy(seen: Observed<ClusterSnapshot>): Observed<ClusterSnapshot> {
 
 export const BESIDE_MUTANTS: readonly Mutant[] = [
   {
-    name: "a pod with an unstarted etcd is left alone",
+    name: "a pod that cannot start etcd gets neither the corrected template nor a restart",
     edits: [seeing("update-stopped", hopeful), seeing("restart-stopped", hopeful)],
     leaning: BESIDE,
   },
   {
-    name: "a pod with an unstarted etcd gets the correction without a restart",
+    name: "a pod that cannot start etcd gets the corrected template and no restart",
     edits: [seeing("restart-stopped", hopeful)],
     leaning: BESIDE,
   },
   {
-    name: "an unready pod is waited for even if a restart would help",
+    name: "the operator waits for an unready pod even if a restart would repair it",
     edits: [seeing("update-member", forgiving), seeing("restart-member", forgiving)],
     leaning: BESIDE,
   },
   {
-    name: "a member in a Pending pod is not asked",
+    name: "a member in a Pending pod is not dialled",
     parts: {
       cluster: (controller) => ({
         ...controller,

@@ -363,7 +363,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...ROLLED, steps: 250 },
   },
   {
-    name: "members get the spec's template + without guard version-path + without guard downgrade-enabled",
+    name: "members get the spec's template even without a version path + without guard version-path + without guard downgrade-enabled",
     promise: "planned version",
     // Most unreachable versions are older releases, which either guard blocks.
     edits: [
@@ -420,7 +420,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "record-identity ignores the record + without guard identity-first",
+    name: "record-identity ignores the recorded identity + without guard identity-first",
     promise: "identity stays",
     edits: [seeing("record-identity", unrecorded), unguarded("cluster", "identity-first")],
     leaning: { ...FORMING, often: { editReplicas: 3 } },
@@ -440,14 +440,14 @@ const WEAKENED: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "record-joined trusts every answer",
+    name: "record-joined counts every member that answers as joined",
     promise: "joined members joined",
     edits: [seeing("record-joined", believing)],
     leaning: FORMING,
     covered: "guard joined-is-seen checks again; see the pair",
   },
   {
-    name: "record-joined trusts every answer + without guard joined-is-seen",
+    name: "record-joined counts every member that answers as joined + without guard joined-is-seen",
     promise: "joined members joined",
     edits: [seeing("record-joined", believing), unguarded("cluster", "joined-is-seen")],
     leaning: { ...FORMING, steps: 120 },
@@ -506,7 +506,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: REPLACED,
   },
   {
-    name: "rules use the recorded members + without rule await-quorum + without guard need-member-list",
+    name: "rules use the members recorded in the status + without rule await-quorum + without guard need-member-list",
     promise: "confirmed list first",
     edits: [
       without("cluster", "await-quorum"),
@@ -528,7 +528,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: SCALED,
   },
   {
-    name: "delete-peer-of-removed only counts members + without guard not-a-member",
+    name: "delete-peer-of-removed deletes any surplus EtcdPeer + without guard not-a-member",
     promise: "member is gone",
     edits: [
       replaced("delete-peer-of-removed", (real, snapshot) => {
@@ -592,7 +592,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: FOREIGN,
   },
   {
-    name: "await-health does not wait for serving members",
+    name: "await-health does not wait until members serve clients",
     edits: [
       replaced("await-health", (real, snapshot) => {
         const plan = real.decide(snapshot);

@@ -140,7 +140,7 @@ export const COURSE_MUTANTS: readonly CourseMutant[] = [
     objects: /my-etcd-\d does not believe the operator/,
   },
   {
-    name: "any Secret is presented + without guard allowed-secrets",
+    name: "members present the certificate of any Secret + without guard allowed-secrets",
     edits: [...rolling(labelled), unguarded("cluster", "allowed-secrets")],
     way: unlabelled,
     objects: /my-etcd-\d shows their-\w+, which is not for EtcdClusters/,

@@ -97,12 +97,12 @@ function impatient(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 export const HEALING_MUTANTS: readonly Mutant[] = [
   {
-    name: "replace-lost does not wait",
+    name: "replace-lost does not wait for the replacement time",
     edits: [seeing("replace-lost", (snapshot) => ({ ...snapshot, replaceAfterMs: 0 }))],
     leaning: DYING,
   },
   {
-    name: "times in the status are trusted after a restart",
+    name: "a restarted operator trusts the times in the status",
     parts: counting((_, snapshot) => {
       const told = (ms: number): MemberHistory => ({
         knownForMs: ms,
@@ -131,21 +131,21 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
     leaning: HIDDEN,
   },
   {
-    name: "lost time counts without a member list",
+    name: "time without a member list counts as lost time",
     parts: counting((log, snapshot) => log.look(keyOf(snapshot), listedByRecord(snapshot), snapshot.takenAtMs)),
     leaning: { ...FORMED, often: { killContainer: 6, nodeDown: 3, time: 30 }, steps: 200 },
     covered:
       "an outage ends with every live member healthy; only lost members are given up sooner, which promise patience allows (health-log.test.ts)",
   },
   {
-    name: "time between distant observations counts in full",
+    name: "the time between two distant observations counts completely as lost time",
     parts: counting(inFull()),
     leaning: { ...FORMED, often: { killContainer: 3, time: 20, call: 3, deliver: 3, kubernetes: 20 }, steps: 400 },
     covered:
       "no history had a member that two distant observations found unhealthy and that was healthy in between (health-log.test.ts)",
   },
   {
-    name: "a gap between observations erases the counted time",
+    name: "a gap between observations resets the lost time",
     parts: counting((log, snapshot) => {
       const key = keyOf(snapshot);
       const atMs = snapshot.takenAtMs;
@@ -158,7 +158,7 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
       "a lost member is only given up later, and a history ends in a calm period with frequent observations (health-log.test.ts)",
   },
   {
-    name: "a recorded removal is carried out at once",
+    name: "a recorded removal is carried out even if the member has recovered",
     edits: [atOnce],
     leaning: MARKED,
     covered:

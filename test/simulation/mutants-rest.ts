@@ -134,7 +134,7 @@ function unfenced(snapshot: PeerSnapshot): PeerSnapshot {
 
 const PAIRS: readonly Mutant[] = [
   {
-    name: "create-claim makes every missing claim + without peer guard never-twice",
+    name: "create-claim creates every missing claim, even a second one + without peer guard never-twice",
     promise: "no empty claim",
     edits: [
       replacedInPeer("create-claim", (real, snapshot) => {
@@ -146,12 +146,12 @@ const PAIRS: readonly Mutant[] = [
     leaning: { ...LOST, steps: 160 },
   },
   {
-    name: "claim-disowned comes before the fence",
+    name: "rule claim-disowned comes before the fence",
     edits: [earlierInPeer("claim-disowned", "replica-set")],
     leaning: { ...FORMING, often: { deleteClaim: 4, placeForeign: 4, crashOperator: 3 }, steps: 160 },
   },
   {
-    name: "claim-lost comes before the fence",
+    name: "rule claim-lost comes before the fence",
     edits: [earlierInPeer("claim-lost", "replica-set")],
     leaning: {
       ...FORMING,
@@ -193,7 +193,7 @@ const PAIRS: readonly Mutant[] = [
     leaning: FOREIGN,
   },
   {
-    name: "a deleted peer deletes every claim + without peer guard asked-to-delete",
+    name: "every deletion of an EtcdPeer deletes the claim + without peer guard asked-to-delete",
     promise: "claims stay",
     edits: [
       replacedInPeer("release-claim", (real, snapshot) => {
@@ -271,13 +271,13 @@ function untiring(real: KubeClient): KubeClient {
 
 const PARTS: readonly Mutant[] = [
   {
-    name: "the pause is not read again before a deletion",
+    name: "spec.paused is not read from the API server before a deletion",
     parts: { kube: untiring },
     leaning: { ...FORMED, often: { editReplicas: 3, etcd: 20, pause: 8, muteWatch: 10, time: 12 }, steps: 200 },
     promise: "pause stops changes",
   },
   {
-    name: "claims are not read again before a pod is stopped",
+    name: "claims are not read from the API server before a pod is stopped",
     parts: { kube: unmourning },
     leaning: {
       ...FORMED,
@@ -288,7 +288,7 @@ const PARTS: readonly Mutant[] = [
     promise: "dying claims are held",
   },
   {
-    name: "writes without uid and resourceVersion",
+    name: "writes have no uid and resourceVersion as preconditions",
     parts: {
       kube: (real, api) =>
         kubeWith(real, {
@@ -311,7 +311,7 @@ const PARTS: readonly Mutant[] = [
     },
   },
   {
-    name: "a create takes over an existing object",
+    name: "a create replaces an existing object",
     parts: {
       kube: (real, api) =>
         kubeWith(real, {
@@ -326,7 +326,7 @@ const PARTS: readonly Mutant[] = [
     leaning: FOREIGN,
   },
   {
-    name: "without expectations",
+    name: "decisions do not wait for own writes",
     parts: { tools: forgetful },
     leaning: DEAF,
     covered: "the API server is asked which members may bootstrap before an EtcdPeer is created again; see the pair",
@@ -341,13 +341,13 @@ const PARTS: readonly Mutant[] = [
   },
   {
     // A repeated step rests, which alone would keep the promise.
-    name: "without expectations + the API server is not asked which members have joined + no step of the cluster rests",
+    name: "decisions do not wait for own writes + the API server is not asked which members have joined + no cluster step is deferred",
     promise: "fence",
     parts: { cluster: restless, tools: forgetful, kube: credulous },
     leaning: DEAF,
   },
   {
-    name: "the member list is read from one member alone",
+    name: "the member list is read without linearizability",
     parts: {
       etcd: (real) => ({
         ...real,
@@ -357,7 +357,7 @@ const PARTS: readonly Mutant[] = [
     leaning: { ...FORMED, often: { killContainer: 4, cutOffMember: 4, nodeDown: 2 }, steps: 120 },
   },
   {
-    name: "acts without the lease",
+    name: "the operator acts without the lease",
     parts: { tools: (real) => ({ ...real, mayAct: () => true }) },
     leaning: { ...FORMING, often: { loseLease: 3 } },
   },
@@ -375,7 +375,7 @@ const PARTS: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "Ready is True when the cluster has formed once",
+    name: "Ready stays True after the cluster has formed",
     parts: {
       cluster: (real) => ({
         ...real,
@@ -400,7 +400,7 @@ const PARTS: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "a peer is Ready whenever its pod is",
+    name: "the condition Ready of an EtcdPeer is always True",
     parts: {
       peer: (real) => ({
         ...real,

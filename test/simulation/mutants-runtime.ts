@@ -77,12 +77,12 @@ function namesakes(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
-    name: "a resting step blocks all others",
+    name: "a deferred step blocks all other steps",
     edits: [holding],
     leaning: REFUSED,
   },
   {
-    name: "nothing rests",
+    name: "no repeated step is deferred",
     parts: {
       cluster: restless,
       peer: (real) => ({ ...real, plan: (snapshot) => real.plan(snapshot, () => undefined) }),
@@ -90,13 +90,13 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     leaning: REFUSED,
   },
   {
-    name: "every wait rechecks twice a second for ever",
+    name: "every wait is rechecked twice a second without backoff",
     promise: "rests",
     parts: { cluster: hurried },
     leaning: { ...FORMING, obstacle: "noVolume", steps: 10 },
   },
   {
-    name: "a cluster at rest is observed once an hour",
+    name: "a settled cluster is observed only once an hour",
     parts: {
       cluster: (real) => ({
         ...real,
@@ -190,7 +190,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     covered: "an intent has no finalizer, and rule delete-peer-of-removed comes first",
   },
   {
-    name: "a promotion checks only the EtcdPeer",
+    name: "a promotion checks the fence on the EtcdPeer and not on the running pod",
     edits: [byRecordAlone],
     leaning: SCALED,
   },

@@ -49,13 +49,13 @@ export const SLEEP_MUTANTS: readonly Mutant[] = [
     },
   ]),
   {
-    name: "a wanted cluster is put to sleep + without guard sleep-is-asked",
+    name: "a cluster is put to sleep without a request + without guard sleep-is-asked",
     edits: [seeing("start-sleep", (snapshot) => wanted(snapshot, 0)), unguarded("cluster", "sleep-is-asked")],
     leaning: FORMED,
     promise: "stop is requested",
   },
   {
-    name: "rules continue with spec.replicas 0 + without guard sleep-keeps-members",
+    name: "other rules act while spec.replicas is 0 + without guard sleep-keeps-members",
     edits: [
       without("cluster", "asleep"),
       without("cluster", "start-sleep"),

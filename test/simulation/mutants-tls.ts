@@ -208,7 +208,7 @@ export const TLS_MUTANTS: readonly Mutant[] = [
     leaning: ROTATED,
   },
   {
-    name: "a Secret's content counts as delivered to every pod + without guard trusted-first",
+    name: "a Secret's content counts as delivered to every pod at once + without guard trusted-first",
     promise: "members trust each other",
     edits: [seeing("rotate-ca", longBrought), unguarded("cluster", "trusted-first")],
     leaning: { ...ROTATED, often: { askForRotation: 2, lateSecrets: 2 } },
@@ -234,7 +234,7 @@ export const TLS_MUTANTS: readonly Mutant[] = [
     leaning: ROTATED,
   },
   {
-    name: "the CA bundle is published together with a key",
+    name: "the CA bundle is published together with a private key",
     parts: { kube: talkative },
     leaning: BORN,
   },

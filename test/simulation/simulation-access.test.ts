@@ -50,14 +50,14 @@ const LEANINGS: Readonly<Record<string, Leaning>> = {
 };
 
 describe.runIf(SIMULATION_SEED !== undefined)("one history of users and roles", () => {
-  test.each(Object.entries(LEANINGS))(`of seed ${SIMULATION_SEED}: %s`, async (_, leaning) => {
+  test.each(Object.entries(LEANINGS))(`with seed ${SIMULATION_SEED} violates no invariant: %s`, async (_, leaning) => {
     const told = await tell(profileOf(Number(SIMULATION_SEED), leaning));
     if (told.violation !== undefined) console.log(await story(told));
     assert.equal(told.violation, undefined);
   });
 });
 
-describe.runIf(SIMULATION_SEED === undefined)("simulated users and roles break no promise", () => {
+describe.runIf(SIMULATION_SEED === undefined)("simulated users and roles violate no invariant", () => {
   test.each(Object.entries(LEANINGS))("%s", async (_, leaning) => {
     const granted = new Set<string>();
     for (let told = 0; told < HISTORIES || (told < MOST_HISTORIES && granted.size < GRANTS.length); told++) {

@@ -65,15 +65,15 @@ beforeEach(() => {
   nowMs = 10_000;
 });
 
-describe("MemberAdd", () => {
+describe("simulated etcd, MemberAdd:", () => {
   const learner = { isLearner: true, peerUrl: "http://db-3:2380" };
 
-  test("a learner is added to voters that have been connected for five seconds", () => {
+  test("a learner is accepted when the voters have been connected for five seconds", () => {
     assert.equal(whyNotAdd(etcd, leader(), learner), undefined);
     assert.equal(whyNotAdd(etcd, member(1), learner), undefined);
   });
 
-  test("no member is added while too few voters have been connected", () => {
+  test("a learner is refused until enough voters have been connected for five seconds", () => {
     etcd.stop("db-1");
     assert.equal(whyNotAdd(etcd, leader(), learner), "Unhealthy"); // Two of the four future members would be connected.
     running(1);
@@ -83,7 +83,7 @@ describe("MemberAdd", () => {
     assert.equal(whyNotAdd(etcd, leader(), learner), undefined);
   });
 
-  test("without a leader only the connections of the asked member count, and not the raft log", () => {
+  test("without a leader the check uses the dialled member's connections and not the raft log", () => {
     add(learner.peerUrl, true);
     for (const each of members) each.leaderId = undefined;
     assert.equal(whyNotAdd(etcd, leader(), learner), undefined);
@@ -92,15 +92,15 @@ describe("MemberAdd", () => {
     assert.equal(whyNotAdd(etcd, leader(), learner), "Unhealthy");
   });
 
-  test("there is at most one learner, and one member per URL", () => {
+  test("a second learner and a second member with the same URL are refused", () => {
     add(learner.peerUrl, true);
     assert.equal(whyNotAdd(etcd, leader(), learner), "PeerURLExist");
     assert.equal(whyNotAdd(etcd, leader(), { ...learner, peerUrl: "http://db-4:2380" }), "TooManyLearners");
   });
 });
 
-describe("MemberRemove", () => {
-  test("one healthy or stopped member of three may be removed, and one of two running members may not", () => {
+describe("simulated etcd, MemberRemove:", () => {
+  test("a removal is accepted only if enough members stay connected", () => {
     const [, second, third] = members.map(({ data }) => data.memberId);
     assert.ok(second !== undefined && third !== undefined);
     assert.equal(whyNotRemove(etcd, leader(), third), undefined);
@@ -109,39 +109,39 @@ describe("MemberRemove", () => {
     assert.equal(whyNotRemove(etcd, leader(), second), "Unhealthy");
   });
 
-  test("an unstarted voter counts as missing", () => {
+  test("a removal is refused when too few started voters would remain", () => {
     add("http://own-1:2380", false);
     add("http://own-2:2380", false);
     assert.equal(whyNotRemove(etcd, leader(), leader().data.memberId), "MemberNotEnoughStarted");
   });
 });
 
-test("MemberPromote: only a learner, and only one that has caught up", () => {
+test("simulated etcd, MemberPromote: a voter and a learner that lags are refused", () => {
   const { id } = add("http://db-3:2380", true);
   assert.equal(whyNotPromote(etcd, leader(), id), "LearnerNotReady");
   assert.equal(whyNotPromote(etcd, leader(), member(1).data.memberId), "MemberNotLearner");
 });
 
-describe("an initial member that has lost its disk", () => {
-  test("is refused, because the others know that it has been bootstrapped", () => {
+describe("simulated etcd: an initial member that has lost its disk", () => {
+  test("does not start, because other members report that it has been bootstrapped", () => {
     etcd.empty(disks[2] ?? assert.fail());
     assert.match(String(start(2)), /has already been bootstrapped/);
   });
 
-  test("starts over when no other member is reachable", () => {
+  test("bootstraps again when no other member is reachable", () => {
     etcd.empty(disks[2] ?? assert.fail());
     for (const each of members.slice(0, 2)) etcd.cutOff(each, true);
     assert.notEqual(typeof start(2), "string");
   });
 
-  test("starts over when it never announced itself", () => {
+  test("bootstraps again when it had never published its name", () => {
     etcd.truth.of(leader().data.clusterId).announced.delete(member(2).data.memberId);
     etcd.empty(disks[2] ?? assert.fail());
     assert.notEqual(typeof start(2), "string");
   });
 });
 
-test("a removed member never starts again", () => {
+test("simulated etcd: a removed member does not start again, even with an empty disk", () => {
   const { memberId, clusterId } = member(2).data;
   etcd.change(leader(), { term: leader().data.term, is: "remove", id: memberId });
   assert.ok(etcd.truth.of(clusterId).removed.has(memberId));
@@ -151,7 +151,7 @@ test("a removed member never starts again", () => {
   assert.match(String(start(2)), /permanently removed/);
 });
 
-describe("a downgrade", () => {
+describe("simulated etcd: a downgrade", () => {
   /** Refusal of the member as the operator receives it; undefined when the request succeeds. */
   const asked = (action: DowngradeAction, to: string, of = leader()): string | undefined => {
     try {
@@ -173,7 +173,7 @@ describe("a downgrade", () => {
 
   beforeEach(() => passes());
 
-  test("leads back by one minor, and only one runs at a time", () => {
+  test("is accepted only to the previous minor, and only while no other downgrade runs", () => {
     assert.equal(asked("VALIDATE", "3.4"), "InvalidDowngradeTargetVersion");
     assert.equal(asked("VALIDATE", "3.6"), "InvalidDowngradeTargetVersion");
     assert.equal(asked("VALIDATE", "3.5"), undefined);
@@ -182,7 +182,7 @@ describe("a downgrade", () => {
     assert.equal(asked("ENABLE", "3.5"), "DowngradeInProcess");
   });
 
-  test("lets members start with the previous minor once all members have it", () => {
+  test("lets members start with the previous minor when all members have applied the downgrade", () => {
     assert.match(String(again(2, "3.5.35")), /invalid downgrade/);
     running(2);
     asked("ENABLE", "3.5");
@@ -195,7 +195,7 @@ describe("a downgrade", () => {
     assert.equal(typeof again(2, "3.5.35"), "object");
   });
 
-  test("blocks members that join", () => {
+  test("prevents new members from joining until it is cancelled", () => {
     asked("ENABLE", "3.5");
     const joining = new Map([...LIST, ["db-3", "http://db-3:2380"]]);
     add("http://db-3:2380", true);
@@ -205,7 +205,7 @@ describe("a downgrade", () => {
     assert.equal(typeof start(3, flags), "object");
   });
 
-  test("ends when all members run the previous minor, or by a cancel; the last upgrade raises the version", () => {
+  test("is ended by a cancel, and the cluster version rises when all members are upgraded", () => {
     asked("ENABLE", "3.5");
     passes();
     for (const n of [2, 1]) again(n, "3.5.35");

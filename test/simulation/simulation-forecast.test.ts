@@ -35,7 +35,7 @@ function isNoGuess(step: string): boolean {
   return !step.includes(" moveLeader ");
 }
 
-describe("simulation: an edit causes the forecast steps", () => {
+describe("simulation: the operator takes the forecast steps for the edit", () => {
   const random = new Random(7);
   for (const edited of [...SLEEPS, ...Array.from({ length: EDITS }, () => editOf(random))]) {
     test(JSON.stringify(edited), () =>

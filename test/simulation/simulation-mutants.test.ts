@@ -16,7 +16,7 @@ const HUNT = { timeout: 40 * 60_000 };
 /** Hunts of all mutants, shared by two tests. */
 const hunted = hunts();
 
-test("simulation: every mutant is found or covered", HUNT, async () => {
+test("simulation: every mutant is detected, or states what else keeps the invariant", HUNT, async () => {
   const found = await hunted;
   console.log(table(found));
   assert.equal(found.length, MUTANTS.length);
@@ -42,7 +42,7 @@ test("simulation: every mutant is found or covered", HUNT, async () => {
 /** Promises about a history as a whole, in addition to those about events. */
 const OF_THE_WHOLE = ["converges", "ends well", "rests"];
 
-test("simulation: some mutant breaks each promise", HUNT, async () => {
+test("simulation: every invariant is violated by some mutant", HUNT, async () => {
   const told = [...(await forgetfulVoter(true)), ...(await credulousOperator(true))];
   const broken = new Set([...(await hunted).flatMap(({ caught }) => caught?.violation?.invariant ?? []), ...told]);
   const promises = [...INVARIANTS.map(({ name }) => name), ...OF_THE_WHOLE];
@@ -52,17 +52,17 @@ test("simulation: some mutant breaks each promise", HUNT, async () => {
   );
 });
 
-test("simulation: acknowledged writes survive, because voters with an empty disk do not start", async () => {
+test("simulation: acknowledged writes are lost only if voters with an empty disk may start", async () => {
   assert.deepEqual([...(await forgetfulVoter(false))], []);
   assert.ok((await forgetfulVoter(true)).has("nothing lost"));
 });
 
-test("simulation: an identity is recorded only with claims that exist", async () => {
+test("simulation: an operator that records an identity without existing claims is detected", async () => {
   assert.deepEqual([...(await credulousOperator(false))], []);
   assert.ok((await credulousOperator(true)).has("recorded claims exist"));
 });
 
-test("simulation: a mutant leaves out each rule and each guard", () => {
+test("simulation: every rule and every guard is left out by some mutant", () => {
   const names = new Set(MUTANTS.map(({ name }) => name));
   const wanted = [
     ...CLUSTER_RULES.map(({ name }) => `without rule ${name}`),
@@ -76,7 +76,7 @@ test("simulation: a mutant leaves out each rule and each guard", () => {
   );
 });
 
-test("simulation: a mutant covered by a pair names the promise that the pair breaks", () => {
+test("simulation: a mutant covered by a pair names the invariant that the pair violates", () => {
   const pairs = MUTANTS.filter(({ name, covered }) => name.includes(" + ") && covered === undefined);
   const alone = MUTANTS.filter(({ covered }) => covered?.includes("see the pair"));
   const unpaired = alone.filter(

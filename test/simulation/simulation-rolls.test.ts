@@ -127,7 +127,7 @@ describe("simulation: an edit has the same outcome when the operator dies after 
     });
   }
 
-  test("a new operator that drops the recorded update is noticed", async () => {
+  test("the sweep detects an operator that drops the recorded update after a restart", async () => {
     const { changes } = await fateOf(CRASHING, 0, 0);
     const fates = changes.map((_, index) => () => fateOf(CRASHING, index + 1, 0, { cluster: forgetful }));
     for (const fate of fates.reverse()) if ((await fate()).wrong.length > 0) return;

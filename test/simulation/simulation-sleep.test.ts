@@ -34,7 +34,7 @@ const LEANINGS: Readonly<Record<string, Leaning>> = {
   },
 };
 
-describe("simulated clusters that sleep and wake break no promise", () => {
+describe("simulated clusters that sleep and wake up violate no invariant", () => {
   test.each(Object.entries(LEANINGS))("%s", async (_, leaning) => {
     const report = await campaign(HISTORIES, FIRST_SEED, leaning);
     assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));

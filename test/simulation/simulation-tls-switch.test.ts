@@ -11,7 +11,7 @@ import { story } from "./story.ts";
 const HISTORIES = Number(process.env.SIMULATION_SWITCHES ?? 20);
 const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
 
-describe("simulation: TLS is switched on and off, and half-way back", () => {
+describe("simulation: TLS is switched on, off, and back halfway", () => {
   for (const [when, leaning] of [
     ["with three members", SWITCHED],
     ["while the cluster forms", { ...SWITCHED, startsFormed: false, steps: 200 }],
@@ -25,7 +25,7 @@ describe("simulation: TLS is switched on and off, and half-way back", () => {
     ],
     ["with one member", { ...SWITCHED, replicas: 1 }],
   ] as const)
-    test(`a switch breaks no promise ${when}`, { timeout: 3_600_000 }, async () => {
+    test(`the TLS switch violates no invariant ${when}`, { timeout: 3_600_000 }, async () => {
       const report = await campaign(Math.ceil(HISTORIES / (leaning.replicas === 5 ? 4 : 1)), FIRST_SEED, leaning);
       console.log(inWords(report));
       assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));

@@ -18,7 +18,7 @@ const WINDOW = Number(process.env.SIMULATION_WINDOW ?? FIRST_SEED);
 const { SIMULATION_SEED } = process.env;
 
 describe.runIf(SIMULATION_SEED !== undefined)("one simulated history", () => {
-  test(`of seed ${SIMULATION_SEED}`, { timeout: 3_600_000 }, async () => {
+  test(`with seed ${SIMULATION_SEED} violates no invariant`, { timeout: 3_600_000 }, async () => {
     const told = await tell(profileOf(Number(SIMULATION_SEED)));
     console.log(await story(told));
     assert.equal(told.violation, undefined);
@@ -26,12 +26,12 @@ describe.runIf(SIMULATION_SEED !== undefined)("one simulated history", () => {
 });
 
 describe.runIf(SIMULATION_SEED === undefined)("simulated histories", () => {
-  test("break no promise", { timeout: 3_600_000 }, async () => {
+  test("violate no invariant", { timeout: 3_600_000 }, async () => {
     const report = await keepEveryPromise(HISTORIES, WINDOW);
     if (HISTORIES >= 10_000) assert.deepEqual(silentRules(report), [], "every rule decides in some history");
   });
 
-  test("lose no quorum by evictions that honour the budget, with all other events", {
+  test("lose no quorum by evictions that respect the PodDisruptionBudget, also while members are added and removed", {
     timeout: 600_000,
   }, async () => {
     const often = { drain: 8, editReplicas: 2 };
@@ -51,7 +51,7 @@ describe.runIf(SIMULATION_SEED === undefined)("simulated histories", () => {
     assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
   });
 
-  test("excuse only existing rules", () => {
+  test("exempt only existing rules from deciding in some history", () => {
     assert.deepEqual(
       Object.keys(ELSEWHERE).filter((rule) => !RULES.includes(rule)),
       [],

@@ -110,7 +110,7 @@ const STORIES: Readonly<Record<string, (world: AccessWorld) => (before: string) 
 
 describe.each([true, false])("auth enabled: %s", (isEnabled) => {
   test.each(Object.entries(STORIES))(
-    "an operator that dies at any of its writes reaches the right end: %s",
+    "the outcome is right even if the operator dies at any of its writes: %s",
     async (name, story) => {
       const begin = async () => (name === "the EtcdUser is created" ? fresh(isEnabled) : await settled(isEnabled));
       const whole = await begin();
@@ -136,14 +136,14 @@ describe.each([true, false])("auth enabled: %s", (isEnabled) => {
   );
 });
 
-test("without auth everything is prepared, and the condition has the reason AuthDisabled", async () => {
+test("with auth disabled, users and roles are prepared, and Ready has the reason AuthDisabled", async () => {
   const world = await settled(false);
   expectBound(world);
   expect(readyOf(world)).toBe("True AuthDisabled");
   expect(readyOf(await settled(true))).toBe("True Bound");
 });
 
-test("a user that a person has created in etcd is left alone", async () => {
+test("the operator neither changes nor deletes a user that a person has created in etcd", async () => {
   const world = fresh();
   world.etcd.byHand(() => world.etcd.users.set("app", { password: "p", roles: new Set(["root"]) }));
   expect(await world.settle()).toEqual(["reader: settled", "app: name-taken"]);
@@ -153,7 +153,7 @@ test("a user that a person has created in etcd is left alone", async () => {
   expect(world.etcd.users.has("app")).toBe(true);
 });
 
-test("takeOver takes over a user that a person has created, with or without a password", async () => {
+test("with takeOver the operator takes over a user that a person has created, with or without a password", async () => {
   for (const password of ["p", undefined]) {
     const world = fresh();
     world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { takeOver: true } }));
@@ -163,7 +163,7 @@ test("takeOver takes over a user that a person has created, with or without a pa
   }
 });
 
-test("takeOver takes over a user without a password as soon as auth is enabled", async () => {
+test("with takeOver a user without a password is taken over and gets a password when auth is enabled", async () => {
   const world = fresh(false);
   world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { takeOver: true } }));
   world.etcd.change({ do: "userAdd", user: "root", password: "p" });
@@ -180,7 +180,7 @@ test("takeOver takes over a user without a password as soon as auth is enabled",
   expect(readyOf(world)).toBe("True Bound");
 });
 
-describe("a password in the Secret that etcd does not accept", () => {
+describe("a password of more than 72 bytes in the Secret", () => {
   const write = (world: AccessWorld, text: string) => {
     const password = Buffer.from(text).toString("base64");
     world.edit(SECRETS, "app-binding", (secret) => ({ ...secret, data: { ...secret.data, password } }));
@@ -205,7 +205,7 @@ describe("a password in the Secret that etcd does not accept", () => {
     },
   );
 
-  test("is refused although etcd compares only its first 72 bytes", async () => {
+  test("is refused even if its first 72 bytes are the current password", async () => {
     const world = await settled();
     write(world, "y".repeat(72));
     await world.settle();
@@ -213,7 +213,7 @@ describe("a password in the Secret that etcd does not accept", () => {
     expect(await world.settle()).toContain("app: await-password");
   });
 
-  test("does not remove a user that exists without a password", async () => {
+  test("does not cause the removal of a user that exists without a password", async () => {
     const world = await settled();
     write(world, "x".repeat(73));
     world.etcd.byHand(() => world.etcd.users.set("app", { password: undefined, roles: new Set(["reader"]) }));
@@ -231,7 +231,7 @@ describe("a password in the Secret that etcd does not accept", () => {
   });
 });
 
-test("a user waits for a missing role and has the other roles", async () => {
+test("a user gets its existing roles at once, and a missing role when the role exists", async () => {
   const world = fresh();
   world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { roles: ["reader", "later"] } }));
   expect(await world.settle()).toContain("app: await-role");
@@ -253,8 +253,8 @@ test("an EtcdUser of a deleted cluster is released at once, without a call to et
   expect(world.etcd.calls.length).toBe(calls);
 });
 
-describe("at rest", () => {
-  test("etcd is not called; after a while one call shows for all objects of the cluster that nothing has changed", async () => {
+describe("a settled EtcdUser", () => {
+  test("is checked against etcd every five minutes, by one call for all objects of the cluster", async () => {
     const world = await settled();
     for (let more = 0; more < 10; more++)
       world.put(ETCD_USERS, etcdUser({ name: `u${more}`, held: false, claimed: false }));
@@ -268,7 +268,7 @@ describe("at rest", () => {
     expect(world.secretsRead - reads).toBe(11);
   });
 
-  test("drift is found after a while, and only what has drifted is written", async () => {
+  test("is corrected within five minutes after a change with etcdctl, by one write", async () => {
     const world = await settled();
     world.etcd.byHand(() => world.etcd.users.get("app")!.roles.delete("reader"));
     await world.settle();
@@ -280,7 +280,7 @@ describe("at rest", () => {
     expect(world.writes - writes).toBe(1);
   });
 
-  test("a silent cluster is called once for all objects, and then ever more rarely", async () => {
+  test("is checked more and more rarely while etcd is silent, by one call for all objects", async () => {
     const world = await settled();
     world.etcd.isSilent = true;
     await world.clock.advance(5 * 60_000);
@@ -301,7 +301,7 @@ describe("at rest", () => {
     expect(readyOf(world)).toBe("True Bound");
   });
 
-  test("a new pod of a member ends the wait at once", async () => {
+  test("is checked at once when a member gets a new pod, even after failed calls", async () => {
     const world = await settled();
     world.etcd.isSilent = true;
     await world.clock.advance(5 * 60_000);
@@ -315,14 +315,14 @@ describe("at rest", () => {
   });
 });
 
-test("no password and no key is in a snapshot, a step or a status", async () => {
+test("no object except a Secret contains the password of a user", async () => {
   const world = await settled();
   const password = expectBound(world);
   expect(JSON.stringify([...world.objects].filter(([key]) => !key.startsWith("secrets/")))).not.toContain(password);
 });
 
 test.each([["role"], ["user"]] as const)(
-  "a %s that a person creates after the operator found none belongs to that person",
+  "the operator leaves a %s alone that a person creates after the operator found none",
   async (what) => {
     const world = await settled();
     const kind = what === "role" ? ETCD_ROLES : ETCD_USERS;

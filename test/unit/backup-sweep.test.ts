@@ -305,7 +305,7 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: "a backup that is deleted while its agent runs and no operator runs",
+    name: "a backup that is deleted while its agent runs and the operator is down",
     spec: { objectPolicy: "Delete" },
     isLeftAlone: true,
     deletesWhen: (world) => world.all("pods").length > 0 || world.clock.wallMs() > START_MS + 5_000,
@@ -381,7 +381,7 @@ async function run(
 }
 
 for (const scenario of scenarios) {
-  test(`crash sweep of ${scenario.name}: an operator that dies at any of its writes reaches the same end`, async () => {
+  test(`crash sweep of ${scenario.name}: the outcome is the same when the operator dies at any of its writes`, async () => {
     const undisturbed = await run(scenario);
     scenario.end(undisturbed);
     expect(undisturbed.writes).toEqual(expect.arrayContaining([...scenario.mustWrite]));

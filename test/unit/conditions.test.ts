@@ -22,12 +22,12 @@ async function unused(name: string, reasons: object): Promise<readonly string[]>
   return Object.keys(reasons).filter((reason) => !OF_FAILURES.includes(reason) && !sources.includes(`"${reason}"`));
 }
 
-test("every reason of an EtcdCluster is used", async () => {
+test("every declared reason of an EtcdCluster is used in the code", async () => {
   const [cluster, tls] = await Promise.all([unused("cluster", REASONS), unused("cluster-tls", REASONS)]);
   expect(cluster.filter((reason) => tls.includes(reason))).toEqual([]);
 });
 
-test("every reason of an EtcdPeer is used", async () => {
+test("every declared reason of an EtcdPeer is used in the code", async () => {
   expect(await unused("peer", PEER_REASONS)).toEqual([]);
 });
 
@@ -39,21 +39,21 @@ async function agentsReasons(): Promise<readonly (string | undefined)[]> {
   return reasons;
 }
 
-test("every reason of an EtcdBackup is used, by the operator or by the agent's report", async () => {
+test("every declared reason of an EtcdBackup is used in the code of the operator or of the agent", async () => {
   const agents = await agentsReasons();
   expect((await unused("backup", BACKUP_REASONS)).filter((reason) => !agents.includes(reason))).toEqual([]);
 });
 
-test("every reason of an EtcdRestore is used, by the operator or by the agent's report", async () => {
+test("every declared reason of an EtcdRestore is used in the code of the operator or of the agent", async () => {
   const agents = await agentsReasons();
   expect((await unused("restore", RESTORE_REASONS)).filter((reason) => !agents.includes(reason))).toEqual([]);
 });
 
-test("every reason of an EtcdBackupSchedule is used", async () => {
+test("every declared reason of an EtcdBackupSchedule is used in the code", async () => {
   expect(await unused("schedule", SCHEDULE_REASONS)).toEqual([]);
 });
 
-test("every reason of an EtcdRole and of an EtcdUser is used, in its own package or in the shared one", async () => {
+test("every declared reason of an EtcdRole and of an EtcdUser is used in its package or in the shared one", async () => {
   const [byRole, byUser, common] = await Promise.all([
     unused("role", ROLE_REASONS),
     unused("user", USER_REASONS),

@@ -11,7 +11,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
 import { withCrashing, withoutPod } from "#kit/snapshots/cluster-rolling.ts";
 
-test("status.plan: every edit gets an answer", () => {
+test("status.plan: every edit gets an outcome and a message", () => {
   const fields = [
     "replicas",
     "version",
@@ -79,7 +79,7 @@ function losing(ms: number, spec: Partial<EtcdClusterSpec> = {}): ClusterSnapsho
 const NEVER: Partial<EtcdClusterSpec> = { replacement: { after: "Never" } };
 const IN_A_MINUTE: Partial<EtcdClusterSpec> = { updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } };
 
-describe("status.plan: the forecast of an edit is the forecast of the edited spec", () => {
+describe("status.plan: an edit has the same forecast as the edited spec:", () => {
   const crashing = (snapshot: ClusterSnapshot) => withCrashing(snapshot, "my-etcd-2");
   const cases: readonly {
     readonly name: string;
@@ -88,37 +88,37 @@ describe("status.plan: the forecast of an edit is the forecast of the edited spe
     readonly next: string;
   }[] = [
     {
-      name: "without replacement: Never the default time applies again",
+      name: "removing `replacement: {after: Never}` restores the default time",
       given: crashing(losing(400_000, NEVER)),
       edit: { replacement: null },
       next: "replace-lost",
     },
     {
-      name: "without replacement.after: Never the default time applies again",
+      name: "removing `after: Never` from replacement restores the default time",
       given: crashing(losing(400_000, NEVER)),
       edit: { replacement: { after: null } },
       next: "replace-lost",
     },
     {
-      name: "a time that has passed is removed, and the default time has not passed",
+      name: "removing a replacement time that has passed restores the default time, which has not passed",
       given: crashing(losing(200_000, { replacement: { after: "1m" } })),
       edit: { replacement: null },
       next: "await-health",
     },
     {
-      name: "a silent member has been lost for longer than the edit allows",
+      name: "a silent member is replaced when it has been lost for longer than the edited time",
       given: losing(120_000),
       edit: { replacement: { after: "1m" } },
       next: "replace-lost",
     },
     {
-      name: "a member without a pod has been lost for longer than the edit allows",
+      name: "a member without a pod is replaced when it has been lost for longer than the edited time",
       given: withoutPod(losing(120_000), "my-etcd-2"),
       edit: { replacement: { after: "1m" } },
       next: "replace-lost",
     },
     {
-      name: "without replacement: Never a silent member without a pod is replaced",
+      name: "removing `replacement: {after: Never}` lets the operator replace a silent member without a pod",
       given: withoutPod(losing(400_000, NEVER), "my-etcd-2"),
       edit: { replacement: null },
       next: "replace-lost",
@@ -145,7 +145,7 @@ describe("status.plan: the forecast of an edit is the forecast of the edited spe
     expect(told).toMatch(new RegExp(`^${next}`));
   });
 
-  test("without memberTimeout the default time applies again", () => {
+  test("removing memberTimeout restores the default time", () => {
     const given = losing(120_000, { ...NEVER, ...IN_A_MINUTE });
     expect(foretold(given, {})?.outcome).toBe("Waits");
     expect(foretold(given, { updateStrategy: { memberTimeout: null } })?.outcome).toBe("Done");

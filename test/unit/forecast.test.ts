@@ -93,13 +93,13 @@ describe("forecast: steps", () => {
     },
     { name: "a new release is rolled out, the leader last", given: wanting(NEXT_MINOR), steps: ROLL },
     {
-      name: "a single member restarts and comes back",
+      name: "the only member gets the new template and restarts",
       given: wanting(NEWER, { replicas: 1 }),
       steps: ["update-member replacePeer my-etcd-0", "restart-member restartPod my-etcd-0"],
     },
-    { name: "a cluster falls asleep", given: tired(), steps: ["start-sleep fallAsleep"] },
+    { name: "a cluster with spec.replicas 0 is put to sleep", given: tired(), steps: ["start-sleep fallAsleep"] },
     { name: "a sleeping cluster has no steps", given: asleep(), steps: [] },
-    { name: "all members wake up", given: wanted(asleep(), 3), steps: ["wake-up wakeUp"] },
+    { name: "all members of a sleeping cluster wake up", given: wanted(asleep(), 3), steps: ["wake-up wakeUp"] },
     {
       name: "all members wake up before one is removed",
       given: wanted(asleep(), 2),
@@ -111,7 +111,7 @@ describe("forecast: steps", () => {
       steps: ["wake-up wakeUp", ...ROLL],
     },
     {
-      name: "members that are still waking up need no step",
+      name: "members that are still waking up cause no step",
       given: woken({ down: ["my-etcd-0", "my-etcd-1"] }),
       steps: [],
     },
@@ -131,7 +131,7 @@ describe("forecast: steps", () => {
       ],
     },
     {
-      name: "members get new templates, and people restart them",
+      name: "with OnDelete members get new templates and are not restarted",
       given: wanting(NEWER, { spec: ON_DELETE }),
       steps: ["my-etcd-2", "my-etcd-1", "my-etcd-0"].map((name) => `update-member replacePeer ${name}`),
     },
@@ -166,7 +166,7 @@ describe("forecast: steps", () => {
       steps: replacing("my-etcd-1", "my-etcd-3"),
     },
     {
-      name: "a removal that has begun continues: the lost member does not come back",
+      name: "a removal that has begun continues, because a lost member is not expected back",
       given: withoutPod(withRemoval(LOST, "my-etcd-1", "replacement"), "my-etcd-1"),
       steps: replacing("my-etcd-1", "my-etcd-3").slice(1),
     },
@@ -190,12 +190,12 @@ describe("forecast: steps", () => {
       ],
     },
     {
-      name: "a member that has not been lost for long comes back",
+      name: "a member that was lost recently causes no step, because it is expected back",
       given: sickFor(LOST, "my-etcd-1", 299_999),
       steps: [],
     },
     {
-      name: "a member without a pod that has not been lost for long comes back",
+      name: "a recently lost member without a pod causes no step, because it is expected back",
       given: withoutPod(sickFor(LOST, "my-etcd-1", 299_999), "my-etcd-1"),
       steps: [],
     },
@@ -206,7 +206,7 @@ describe("forecast: steps", () => {
 describe("forecast: outcome", () => {
   const cases: readonly { readonly name: string; readonly given: ClusterSnapshot; readonly ends: object }[] = [
     {
-      name: "everything is done",
+      name: "an update has the outcome Done",
       given: wanting(NEWER),
       ends: { outcome: "Done", message: "there is nothing more to do then" },
     },
@@ -216,7 +216,7 @@ describe("forecast: outcome", () => {
       ends: { restarts: ["my-etcd-2", "my-etcd-1", "my-etcd-0"] },
     },
     {
-      name: "with OnDelete the forecast waits for people",
+      name: "an update with OnDelete has the outcome Waits, because people restart the members",
       given: wanting(NEWER, { spec: ON_DELETE }),
       ends: {
         outcome: "Waits",
@@ -234,12 +234,12 @@ describe("forecast: outcome", () => {
       ends: { outcome: "Waits", message: expect.stringMatching(/^await-quorum: /) },
     },
     {
-      name: "a paused cluster waits",
+      name: "a paused cluster has the outcome Waits",
       given: cluster({ spec: { replicas: 5, paused: true } }),
       ends: { outcome: "Waits", message: "paused: nothing is changed while spec.paused is true" },
     },
     {
-      name: "a version without an upgrade path is refused, with the reason",
+      name: "a version without an upgrade path has the outcome Refused, with the reason",
       given: cluster({ spec: { version: "3.4.35" } }),
       ends: {
         outcome: "Refused",
@@ -272,7 +272,7 @@ describe("forecast: outcome", () => {
       ends: { outcome: "Done", steps: [expect.objectContaining({ step: "cancelDowngrade" })] },
     },
     {
-      name: "a template that no member could run is refused",
+      name: "a pod template that the operator does not allow has the outcome Refused",
       given: wanting({ ...NEWER, podTemplate: { spec: { hostNetwork: true } } }),
       ends: {
         outcome: "Refused",
@@ -280,38 +280,38 @@ describe("forecast: outcome", () => {
       },
     },
     {
-      name: "an update that has stopped stays stopped",
+      name: "an update that has stopped has the outcome Refused",
       given: withStop(wanting(NEWER), "my-etcd-2"),
       ends: { outcome: "Refused", refused: [expect.objectContaining({ rule: "roll-back-member" })] },
     },
     {
-      name: "a member that needs a person's help is waited for",
+      name: "a crashing member without a new template has the outcome Waits",
       given: withCrashing(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
       ends: { outcome: "Waits", message: "await-health: waiting for my-etcd-1 to be healthy again" },
     },
     {
-      name: "a crashing member gets a new template, which may help",
+      name: "a crashing member gets its new template first, because that may repair it",
       given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
       ends: { outcome: "Done", restarts: ["my-etcd-1", "my-etcd-2", "my-etcd-0"] },
     },
     {
-      name: "a member that has been silent for long is waited for",
+      name: "a member that has been silent for long has the outcome Waits",
       given: silentFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 600_000),
       ends: { outcome: "Waits", message: expect.stringContaining("my-etcd-1 must be healthy") },
     },
     {
-      name: "a member that is silent for a moment comes back",
+      name: "a member that has been silent for a moment does not change the outcome Done",
       given: sickFor(cluster({ spec: { replicas: 4 }, down: ["my-etcd-1"] }), "my-etcd-1", 1_000),
       ends: { outcome: "Done" },
     },
   ];
   test.each(cases)("$name", ({ given, ends }) => expect(forecast(given)).toMatchObject(ends));
 
-  test("empty fields are left out", () => {
+  test("a forecast without steps and restarts has no empty lists", () => {
     expect(forecast(cluster())).toEqual({ outcome: "Done", message: "there is nothing more to do then" });
   });
 
-  test("a step has the message of its event", () => {
+  test("a step in the forecast has the message of the step's event", () => {
     expect(forecast(wanting(NEWER)).steps?.[0]).toEqual({
       rule: "update-member",
       step: "replacePeer",
@@ -321,7 +321,7 @@ describe("forecast: outcome", () => {
   });
 });
 
-test("forecast: growth from one member to seven with a new release is foreseen to its end", () => {
+test("forecast: growth from one member to seven with a new release is predicted completely", () => {
   const { outcome, restarts } = forecast(wanting(NEWER, { replicas: 1, spec: { replicas: 7 } }));
   expect([outcome, restarts]).toEqual(["Done", [6, 5, 4, 3, 2, 1, 0].map((n) => `my-etcd-${n}`)]);
 });

@@ -14,16 +14,16 @@ const read = (value: string | undefined, startMs: number, endMs: number, rest: P
 const unknown = { outcome: "unknown" } as const;
 
 const good: { name: string; history: Operation[] }[] = [
-  { name: "an empty history", history: [] },
+  { name: "no operations", history: [] },
   { name: "a key that was never written", history: [read(undefined, 0, 1), read(undefined, 0, 9)] },
   {
     name: "operations one after the other",
     history: [write("a", 0, 1), read("a", 2, 3), write("b", 4, 5), read("b", 6, 7)],
   },
-  { name: "a read during a write sees it", history: [write("a", 0, 9), read("a", 1, 2)] },
-  { name: "a read during a write does not see it yet", history: [write("a", 0, 9), read(undefined, 1, 2)] },
+  { name: "a read during a write that returns the new value", history: [write("a", 0, 9), read("a", 1, 2)] },
+  { name: "a read during a write that returns the old value", history: [write("a", 0, 9), read(undefined, 1, 2)] },
   {
-    name: "of two reads during one write only the later sees it",
+    name: "two reads during one write, of which only the later returns the new value",
     history: [write("a", 0, 9), read(undefined, 1, 2), read("a", 3, 4)],
   },
   {
@@ -31,41 +31,44 @@ const good: { name: string; history: Operation[] }[] = [
     history: [write("a", 0, 9), write("b", 0, 9), read("a", 10, 11)],
   },
   {
-    name: "two reads during two writes see one each",
+    name: "two reads during two concurrent writes that return one value each",
     history: [write("a", 0, 9), write("b", 0, 9), read("a", 2, 3), read("b", 4, 5)],
   },
   {
-    name: "an unknown write that never happened",
+    name: "a write of unknown outcome that was not applied",
     history: [write("a", 0, 1), write("b", 2, 3, unknown), read("a", 9, 10)],
   },
   {
-    name: "an unknown write that happened at once",
+    name: "a write of unknown outcome that was applied at once",
     history: [write("a", 0, 1), write("b", 2, 3, unknown), read("b", 4, 5)],
   },
   {
-    name: "an unknown write that happened long after its end",
+    name: "a write of unknown outcome that was applied long after its call ended",
     history: [write("a", 0, 1), write("b", 2, 3, unknown), read("a", 4, 5), read("b", 6, 7)],
   },
   {
-    name: "an unknown write that happened after a later write",
+    name: "a write of unknown outcome that was applied after a later write",
     history: [write("b", 0, 1, unknown), write("a", 2, 3), read("a", 4, 5), read("b", 6, 7)],
   },
   {
-    name: "a write that is still open and was seen",
+    name: "a write that is still open and was already read",
     history: [write("a", 0, undefined, { outcome: "open" }), read("a", 1, 2)],
   },
   {
-    name: "a failed write that no read saw",
+    name: "a failed write that no read observed",
     history: [write("a", 0, 1, { outcome: "failed" }), read(undefined, 2, 3)],
   },
   { name: "a read without an answer", history: [write("a", 0, 1), read(undefined, 2, 3, unknown)] },
-  { name: "an end and a start at the same moment", history: [write("a", 0, 1), write("b", 1, 2), read("a", 1, 1)] },
+  {
+    name: "a read that starts at the moment at which one write ends and the next starts",
+    history: [write("a", 0, 1), write("b", 1, 2), read("a", 1, 1)],
+  },
   {
     name: "two independent keys",
     history: [write("a", 0, 1), write("b", 2, 3, { key: "l" }), read("a", 4, 5), read("b", 4, 5, { key: "l" })],
   },
 ];
-describe("is linearizable:", () => {
+describe("the checker accepts a history with", () => {
   for (const { name, history } of good) {
     test(name, () => {
       expect(faultsIn(history)).toEqual([]);
@@ -95,7 +98,7 @@ const bad: { name: string; history: Operation[]; says: RegExp }[] = [
     says: /"a" was there from .* although "b" was there/,
   },
   {
-    name: "two readers that see two orders",
+    name: "two readers that see two writes in opposite orders",
     history: [write("a", 0, 20), write("b", 0, 20), read("a", 1, 2), read("b", 3, 4), read("a", 5, 6), read("b", 7, 8)],
     says: /although/,
   },
@@ -104,40 +107,44 @@ const bad: { name: string; history: Operation[]; says: RegExp }[] = [
     history: [write("a", 0, 1), read("x", 2, 3)],
     says: /"x" was read and never written/,
   },
-  { name: "a read before its write", history: [read("a", 0, 1), write("a", 2, 3)], says: /before it was written/ },
   {
-    name: "a read before an unknown write",
+    name: "a read that returns a value before its write began",
+    history: [read("a", 0, 1), write("a", 2, 3)],
+    says: /before it was written/,
+  },
+  {
+    name: "a read that returns the value of a later write of unknown outcome",
     history: [read("a", 0, 1), write("a", 2, 3, unknown)],
     says: /before it was written/,
   },
   {
-    name: "an unknown write that happened twice",
+    name: "a write of unknown outcome that was applied twice",
     history: [write("b", 0, 1, unknown), read("b", 2, 3), write("a", 4, 5), read("a", 6, 7), read("b", 8, 9)],
     says: /"a" .* although "b"|"b" .* although "a"/,
   },
   {
-    name: "an unknown write that was seen and then undone",
+    name: "a write of unknown outcome that was read and later undone",
     history: [write("a", 0, 1), write("b", 2, 3, unknown), read("b", 4, 5), read("a", 6, 7)],
     says: /"b" came and went/,
   },
   {
-    name: "a failed write that was seen",
+    name: "a failed write that a read observed",
     history: [write("a", 0, 1, { outcome: "failed" }), read("a", 2, 3)],
     says: /never written/,
   },
   {
-    name: "a key that is empty after a value was read",
+    name: "a key that has no value after a value was read",
     history: [write("a", 0, 1), read("a", 2, 3), read(undefined, 4, 5)],
     says: /"a"/,
   },
   { name: "a value that was written twice", history: [write("a", 0, 1), write("a", 2, 3)], says: /written twice/ },
   {
-    name: "one bad key among good ones",
+    name: "one inconsistent key among consistent ones",
     history: [write("a", 0, 1), read("a", 2, 3), write("b", 0, 1, { key: "l" }), read(undefined, 2, 3, { key: "l" })],
     says: /^key l: /,
   },
 ];
-describe("is not linearizable:", () => {
+describe("the checker refuses a history with", () => {
   for (const { name, history, says } of bad) {
     test(name, () => {
       expect(faultsIn(history).join("\n")).toMatch(says);
@@ -166,7 +173,7 @@ const anything: fc.Arbitrary<Operation[]> = fc
     ),
   );
 
-test("the checker agrees with trying all orders", () => {
+test("the checker gives the same result as a search through all orders", () => {
   let explained = 0;
   let unexplained = 0;
   fc.assert(
@@ -208,7 +215,7 @@ const atomic = fc
     });
   });
 
-test("every history of an atomic register is accepted", () => {
+test("the checker accepts every history of an atomic register", () => {
   fc.assert(
     fc.property(atomic, (history) => {
       expect(faultsIn(history)).toEqual([]);
@@ -217,7 +224,7 @@ test("every history of an atomic register is accepted", () => {
   );
 });
 
-test("a history is refused after one read of an old value", () => {
+test("the checker refuses a history with one read of an overwritten value", () => {
   fc.assert(
     fc.property(atomic, fc.nat(), (history, choice) => {
       const writes = history.filter((each) => each.do === "write" && each.outcome === "ok");
@@ -231,7 +238,7 @@ test("a history is refused after one read of an old value", () => {
   );
 });
 
-describe("counting writes:", () => {
+describe("of one acknowledged, one unknown and one failed write, the checker accepts that 1 or 2 were applied:", () => {
   const history = [write("a", 0, 1), write("b", 2, 3, unknown), write("c", 4, 5, { outcome: "failed" })];
   const cases = [
     { version: 0, says: [/1 writes were acknowledged, 0 are there/] },
@@ -240,7 +247,7 @@ describe("counting writes:", () => {
     { version: 3, says: [/2 writes were made, 3 are there/] },
   ];
   for (const { version, says } of cases) {
-    test(`${version} writes found of one acknowledged, one unknown and one failed`, () => {
+    test(`${version} writes were applied`, () => {
       const told = miscountsIn(history, new Map([["k", { value: "a", version }]]));
       expect(told).toEqual(says.map((word) => expect.stringMatching(word)));
     });

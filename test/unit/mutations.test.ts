@@ -9,12 +9,12 @@ function told(source: string): readonly string[] {
 
 const cases: { name: string; source: string; expect: readonly string[] }[] = [
   {
-    name: "a condition becomes true, and false",
+    name: "a condition is replaced by true and by false",
     source: "const a = (b: C) => { if (b.c) d(); };",
     expect: ["a: { … } -> { return undefined; … }", "a: b.c -> true", "a: b.c -> false", "a: d() -> undefined"],
   },
   {
-    name: "a clause is left out, and so are all clauses together",
+    name: "each clause of a condition is left out, and the condition is replaced by false",
     source: "const a = b === 1 && c && d;",
     expect: [
       "a: b === 1 && c && d -> c && d",
@@ -26,7 +26,7 @@ const cases: { name: string; source: string; expect: readonly string[] }[] = [
     ],
   },
   {
-    name: "a comparison includes its bound, and the bound is doubled and halved",
+    name: "a strict comparison becomes inclusive, and its bound is doubled and halved",
     source: "const a = b < 1_000;",
     expect: [
       "a: b < 1_000 -> true",
@@ -37,22 +37,22 @@ const cases: { name: string; source: string; expect: readonly string[] }[] = [
     ],
   },
   {
-    name: "a filter is left out, and its condition becomes true, and false",
+    name: "a filter is left out, and its condition is replaced by true and by false",
     source: "const a = b.filter((c) => c.d);",
     expect: ["a: .filter((c) => c.d) -> left out", "a: c.d -> true", "a: c.d -> false"],
   },
   {
-    name: "a sort is left out, and reversed",
+    name: "a sort is left out and reversed",
     source: "const a = b.sort(c);",
     expect: ["a: .sort(c) -> left out", "a: .sort(c) -> the other way round"],
   },
   {
-    name: "a case is left out",
+    name: "a case of a switch is left out",
     source: 'function f(s: S) { switch (s) { case "x": return 1; default: return g; } }',
     expect: ["f: { … } -> { return undefined; … }", 'f: case "x" -> left out', "f: 1 -> 2", "f: 1 -> 0"],
   },
   {
-    name: "rules are left out and swapped, items of other lists are only left out",
+    name: "items of a list of rules are left out and swapped, items of other lists only left out",
     source: "const A_RULES = [b, c]; const d = [e, f];",
     expect: [
       "A_RULES: b -> left out of the list",
@@ -62,15 +62,19 @@ const cases: { name: string; source: string; expect: readonly string[] }[] = [
       "d: f -> left out of the list",
     ],
   },
-  { name: "a default becomes the only value", source: "const a = b ?? c;", expect: ["a: b ?? c -> c"] },
   {
-    name: "messages, types and intervals are left alone",
+    name: "a value with a default is replaced by the default",
+    source: "const a = b ?? c;",
+    expect: ["a: b ?? c -> c"],
+  },
+  {
+    name: "messages, types and recheck intervals are not mutated",
     source: `const because = a ? b : c; const d = \`e \${f === g}\`; const RECHECK_MS = 5; type T = 1 | 2; const h = wait(i, 7); const j = k?.filter(l).m;`,
     expect: [],
   },
 ];
 
-test("mutations: a method that every object has is not a list's method", () => {
+test("mutations: a method of every object, such as toString, is not mutated as a list method", () => {
   expect(told("const a = b.toString();").filter((words) => words.includes("native code"))).toEqual([]);
 });
 
@@ -95,7 +99,7 @@ function given(text: string, active: number): unknown {
   }
 }
 
-test("mutations: inactive ones change nothing, and each active one does what its words state", () => {
+test("mutations: the source is unchanged while none is active, and each active one has its described effect", () => {
   const { text, mutations } = mutated("a.ts", `function all() {${source}}`, 0);
   const body = `${text} return all();`;
   expect(given(body, -1)).toEqual([[1, 5, 6], 1, 9, [3]]);
@@ -113,12 +117,12 @@ test("mutations: inactive ones change nothing, and each active one does what its
   ]);
 });
 
-test("mutations: each has the text of the file with it alone", () => {
+test("mutations: each one provides the text of the file with only this mutation", () => {
   const { mutations } = mutated("a.ts", "const a = b && c;\n", 0);
   expect(mutations.map(({ alone }) => alone)).toEqual(["const a = (c);\n", "const a = (b);\n", "const a = (false);\n"]);
 });
 
-test("mutations: a part can be split into numbered parts, which cover it together", () => {
+test("mutations: the numbered shares of a part together cover the whole part", () => {
   const parts = ["1/3", "2/3", "3/3"].flatMap((text) => [0, 1].map((part) => narrowed({ part, of: 2 }, text)));
   expect(parts.map(({ of }) => of)).toEqual([6, 6, 6, 6, 6, 6]);
   expect(parts.map(({ part }) => part).sort()).toEqual([0, 1, 2, 3, 4, 5]);

@@ -11,21 +11,21 @@ const PASSWORD = 'pass"word\\4711';
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 test.each<[string, (secret: string) => string]>([
-  ["as they are", (secret) => `a ${secret} b`],
+  ["in plain text", (secret) => `a ${secret} b`],
   ["in JSON", (secret) => JSON.stringify({ told: secret })],
   ["in base64", (secret) => base64(secret)],
   ["in base64, shifted by one byte", (secret) => base64(`a${secret}`)],
-  ["in base64, shifted by two bytes and with more after them", (secret) => base64(`ab${secret}cde`)],
-])("a key and a password are found %s", (_, told) => {
+  ["in base64, shifted by two bytes and followed by more bytes", (secret) => base64(`ab${secret}cde`)],
+])("a private key and a password are found %s", (_, told) => {
   expect(foundIn(told(KEY), ["another-one", KEY])).toEqual([1]);
   expect(foundIn(told(PASSWORD), [PASSWORD, "another-one"])).toEqual([0]);
 }); // biome-ignore format: a table
 
-test("a key is found in JSON within JSON", () => {
+test("a private key is found in JSON within JSON", () => {
   expect(foundIn(JSON.stringify({ msg: JSON.stringify({ told: KEY }) }), [KEY])).toEqual([0]);
 });
 
-test("a key is not found in a different key, nor in words about it", () => {
+test("a private key is not found in another private key or in a text about private keys", () => {
   const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" });
   expect(foundIn(`${other.toString()} Secret with a -----BEGIN PRIVATE KEY-----`, [KEY])).toEqual([]);
   expect(needlesOf(KEY).length).toBeGreaterThan(3);

@@ -85,17 +85,17 @@ test("packages: every import between packages is in the table", () => {
   expect(files.flatMap(forbiddenImports)).toEqual([]);
 });
 
-test("packages: pure files do no I/O, read no clock and import only pure files", () => {
+test("packages: files listed as pure do no I/O, read no clock and import only pure files", () => {
   const pureFiles = files.filter((file) => isPure(inSrc(file)));
   expect(pureFiles.length).toBeGreaterThan(20);
   expect(pureFiles.flatMap(impurities)).toEqual([]);
 });
 
-test("packages: every pattern of the pure list names files that exist", () => {
+test("packages: every pattern in the list of pure files matches a file", () => {
   expect(pure.filter((pattern) => !files.some((file) => matchesGlob(inSrc(file), pattern)))).toEqual([]);
 });
 
-test("packages: every rule's name is its file's name", () => {
+test("packages: every rule has the name of its file", () => {
   const misnamed = files
     .filter((file) => /^src\/.*\/rules\//.test(file))
     .filter((file) => !readFileSync(file, "utf8").includes(`  name: "${file.split("/").at(-1)?.replace(".ts", "")}",`));
@@ -109,7 +109,7 @@ const ASKS_A_RULE = [
   "webhooks/checks/kept-claims.ts -> cluster/identity/rules/claims-unclear.ts",
 ];
 
-test("packages: only plans and rules import rules", () => {
+test("packages: only plans, other rules and three listed files import rules", () => {
   const found = files
     .filter((file) => !file.includes("/rules/") && !file.endsWith("/plan.ts"))
     .flatMap((file) => importsOf(file).map(({ path }) => [inSrc(file), path] as const))
@@ -118,7 +118,7 @@ test("packages: only plans and rules import rules", () => {
   expect(found.sort()).toEqual(ASKS_A_RULE);
 });
 
-test("packages: ARCHITECTURE.md lists every package, each with its README.md", () => {
+test("packages: ARCHITECTURE.md lists every package, and every package has a README.md", () => {
   const text = readFileSync("ARCHITECTURE.md", "utf8");
   const listed = [...text.matchAll(/^\| \[`([\w-]+)`\]\(src\/\1\/README\.md\)/gm)].map(([, name]) => name);
   expect(listed).toEqual(Object.keys(packages));

@@ -20,19 +20,19 @@ function lost(edit: object, more: Partial<ClusterSnapshot> = {}): ClusterSnapsho
 }
 
 describe("status.plan", () => {
-  test("is absent without the annotation", () => expect(planStatus(cluster())).toBeUndefined());
+  test("is absent without the dry-run annotation", () => expect(planStatus(cluster())).toBeUndefined());
 
   test("is absent while the cluster is deleted", () => {
     expect(planStatus(asking('{"replicas":5}', { deleting: true }))).toBeUndefined();
   });
 
-  test("has the forecast of the edit, and changes nothing", () => {
+  test("has the forecast of the edit in the dry-run annotation", () => {
     const given = asking('{"version":"3.6.17"}');
     const wanted = { ...given, cluster: { ...given.cluster, spec: { ...given.cluster.spec, ...NEWER } } };
     expect(planStatus(given)).toEqual({ edit: '{"version":"3.6.17"}', ...forecast(wanted) });
   });
 
-  test("states what is wrong with an invalid edit", () => {
+  test("reports what is wrong with an invalid edit", () => {
     expect(planStatus(asking("true"))).toEqual({
       edit: "true",
       outcome: "Refused",
@@ -42,11 +42,11 @@ describe("status.plan", () => {
     });
   });
 
-  test("repeats at most 1,000 characters of the edit", () => {
+  test("contains at most 1,000 characters of the edit", () => {
     expect(planStatus(asking("x".repeat(2_000)))?.edit).toBe("x".repeat(1_000));
   });
 
-  test("uses the replacement time of the edit", () => {
+  test("predicts replacements with replacement.after of the edit", () => {
     expect(planStatus(lost({}))?.steps).toBeUndefined();
     expect(planStatus(lost({ replacement: { after: "1m" } }))?.steps?.[0]).toMatchObject({
       rule: "replace-lost",
@@ -61,7 +61,7 @@ describe("status.plan", () => {
     expect(planStatus(lost({ replacement: { after: "now" } }, { defaultTimes }))?.steps).toHaveLength(13);
   });
 
-  test("uses the memberTimeout of the edit", () => {
+  test("predicts waiting times with memberTimeout of the edit", () => {
     const silent = (edit: object) => ({ ...lost(edit), pods: asking("", { down: ["my-etcd-2"] }).pods });
     expect(planStatus(silent({}))?.outcome).toBe("Done");
     expect(planStatus(silent({ updateStrategy: { memberTimeout: "1m" } }))?.outcome).toBe("Waits");

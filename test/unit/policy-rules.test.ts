@@ -66,7 +66,7 @@ test.each<[string, object[], string[]]>([
   expect(letIn(policy(ingress))).toEqual([...expected, "counter drop"]);
 }); // biome-ignore format: a table
 
-test("rules of several policies add up", () => {
+test("the rules of several policies for one pod are combined", () => {
   expect(letIn(policy([{ ports: PORTS }]), policy([{}]), policy([]))).toEqual([
     "tcp dport { 2379, 2380 } accept",
     "accept",
@@ -74,7 +74,7 @@ test("rules of several policies add up", () => {
   ]);
 });
 
-test("a pod that no policy selects gets all traffic", () => {
+test("a pod that no policy selects receives all traffic", () => {
   expect(policyRules("its", [policy([], { podSelector: { matchLabels: { app: "none" } } })], world)).not.toContain(
     "jump",
   );
@@ -89,7 +89,7 @@ test.each<[string, NetworkPolicy]>([
   expect(() => policyRules("its", [given], world)).toThrow("supported here");
 });
 
-test("the operator's own policy lets in its container's ports from anywhere, and nothing else", () => {
+test("the operator's own NetworkPolicy admits traffic from anywhere to the container's ports, and no other traffic", () => {
   const manifests = operatorManifests("operator:1") as unknown as readonly (NetworkPolicy & Deployment)[];
   const [its] = manifests.filter(({ kind }) => kind === "NetworkPolicy");
   const [deployment] = manifests.filter(({ kind }) => kind === "Deployment");

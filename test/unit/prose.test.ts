@@ -6,7 +6,7 @@ import { type Text, textsOfCode, textsOfMarkdown } from "../../scripts/prose/tex
 
 const kindsAndTexts = (texts: readonly Text[]) => texts.map(({ line, kind, text }) => `${line} ${kind}: ${text}`);
 
-test("prose: comments and strings of code are texts, without the marks around them", () => {
+test("prose: comments and strings of code are extracted without comment marks and quotes", () => {
   const source = `
 /**
  * Members of the list.
@@ -33,7 +33,7 @@ const d = "self.a == self.b && self.c != self.d";
   ]);
 });
 
-test("prose: a comment with questions is one text for each question and each answer", () => {
+test("prose: a comment with questions is split into its questions and answers", () => {
   const source = "// Why a budget?\n//   The standard is younger\n//   than the texts.\n// Why per folder?\n";
   expect(kindsAndTexts(textsOfCode("a.ts", source))).toEqual([
     "1 comment: Why a budget? The standard is younger than the texts.",
@@ -41,7 +41,7 @@ test("prose: a comment with questions is one text for each question and each ans
   ]);
 });
 
-test("prose: paragraphs, list items and cells of Markdown are texts, code and headings are not", () => {
+test("prose: paragraphs, list items and table cells of Markdown are extracted, code and headings are not", () => {
   const source = `# Title
 
 A [link](https://example.org/long) and
@@ -88,12 +88,15 @@ const rulesCases: { text: string; kind?: Text["kind"]; expect: readonly string[]
   { text: "What is renewed in a pause is said", kind: "subject", expect: ["subject 34 characters"] },
   { text: `cluster: ${"x".repeat(64)}`, kind: "subject", expect: ["subject 73 characters"] },
 ];
-test.each(rulesCases)("prose: rules on %o", ({ text, kind = "string", expect: expected }) => {
-  const findings = findingsIn({ file: "a.ts", line: 1, kind, text });
-  expect(findings.map(({ rule, what }) => `${rule} ${what}`)).toEqual(expected);
-});
+test.each(rulesCases)(
+  "prose: the rules give the expected findings for %o",
+  ({ text, kind = "string", expect: expected }) => {
+    const findings = findingsIn({ file: "a.ts", line: 1, kind, text });
+    expect(findings.map(({ rule, what }) => `${rule} ${what}`)).toEqual(expected);
+  },
+);
 
-test("prose: a folder is three levels deep at most", () => {
+test("prose: findings are counted by folder, at most three levels deep", () => {
   expect(["src/cluster/rules/healing/a.ts", "src/base/b.ts", "README.md"].map(folderOf)).toEqual([
     "src/cluster/rules",
     "src/base",
@@ -101,7 +104,7 @@ test("prose: a folder is three levels deep at most", () => {
   ]);
 });
 
-test("prose: a folder with more findings than allowed is refused, and one with fewer has to lower its budget", () => {
+test("prose: a folder fails with more findings than its budget, and with fewer until the budget is lowered", () => {
   expect(problems({ a: 1, b: 2, c: 3 }, { a: 1, b: 3, c: 2, d: 1 })).toEqual([
     expect.stringMatching(/^b has 3 findings and may have 2; the new ones/),
     expect.stringMatching(/^c has 2 findings and may have 3; lower it/),
@@ -109,6 +112,6 @@ test("prose: a folder with more findings than allowed is refused, and one with f
   ]);
 });
 
-test("prose: the budget is lowered and never raised", () => {
+test("prose: updating the budget lowers entries and never raises them", () => {
   expect(lowered({ a: 1, b: 2, c: 3 }, { a: 0, b: 9, c: 2, d: 1 })).toEqual({ b: 2, c: 2 });
 });

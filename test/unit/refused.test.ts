@@ -30,7 +30,7 @@ const CUT_OFF = [
   "Put at my-etcd-client.a.svc:2379: etcdserver: revision of auth store is old",
 ];
 
-test("a refused certificate, login or permission is not taken for a broken connection", () => {
+test("errors of refused certificates, logins and permissions are distinguished from errors of broken connections", () => {
   expect(refusedIn([...CUT_OFF, ...REFUSED])).toEqual(REFUSED);
   expect(refusedIn(CUT_OFF)).toEqual([]);
 });

@@ -33,8 +33,8 @@ const filledIn = ({ members }: RestoreSnapshot) =>
   members.filter(({ filling }) => filling?.job.status?.conditions !== undefined);
 
 const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
-  "creates claims that nothing would delete": planWith({ "hold-restore": undefined }, "held-first"),
-  "marks each claim with its identity as soon as it is filled": planWith(
+  "creates claims before the restore has its finalizer": planWith({ "hold-restore": undefined }, "held-first"),
+  "writes the identity on each claim before all claims are filled": planWith(
     {
       "identify-claims": (snapshot) => {
         const claim = filledIn(snapshot).find((each) => each.claim !== undefined && !isTold(each.claim))?.claim;
@@ -45,14 +45,14 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
     },
     "identified-last",
   ),
-  "marks no more claims when the restore is deleted": planWith({
+  "writes no further identities on claims when the restore is deleted": planWith({
     "identify-claims": (snapshot) => (isDeleting(snapshot) ? undefined : ruleOf("identify-claims")(snapshot)),
   }),
-  "marks no more claims when the restore has failed": planWith({
+  "writes no further identities on claims when the restore has failed": planWith({
     "identify-claims": (snapshot) => (hasEnded(snapshot) ? undefined : ruleOf("identify-claims")(snapshot)),
   }),
-  "leaves claims behind": planWith({ "delete-claims": undefined }),
-  "leaves Jobs behind": planWith({ "clear-jobs": undefined }),
+  "never deletes claims": planWith({ "delete-claims": undefined }),
+  "never deletes Jobs": planWith({ "clear-jobs": undefined }),
   "deletes claims that hold data": planWith(
     {
       "delete-claims": ({ members, ...rest }) => {
@@ -80,7 +80,7 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
   ),
 };
 
-test.each(Object.entries(MUTANTS))("the sweep notices a controller that %s", async (_, plan) => {
+test.each(Object.entries(MUTANTS))("the crash sweep of restores detects a controller that %s", async (_, plan) => {
   const noticed = async (course: Scenario): Promise<boolean> => {
     const world = await tell({ ...course, plan });
     return world.wrong.length + wrongEnd(world).length > 0 || phaseOf(world) !== course.end;

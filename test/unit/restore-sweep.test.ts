@@ -17,7 +17,7 @@ function expectKept(world: RestoreWorld, what: string): void {
   expect([...world.wrong, ...wrongEnd(world)], what).toEqual([]);
 }
 
-describe("an operator that dies at any of its writes, or misses an answer, reaches the same end:", () => {
+describe("the outcome is the same when the operator dies at any of its writes or a write fails:", () => {
   test.each(SCENARIOS)("$name", async ({ end, ...course }) => {
     const undisturbed = await tell(course);
     expect(phaseOf(undisturbed)).toBe(end);
@@ -48,7 +48,7 @@ const OTHERS: readonly { readonly does: string; readonly act: Act; readonly ends
   { does: "deletes the Jobs", act: (world) => world.deleteAll(JOBS.plural), ends: ["Completed Completed"] },
   { does: "deletes the EtcdCluster", act: (world) => world.deleteCluster(), ends: ["Completed Completed", "gone"] },
   { does: "deletes the EtcdBackup", act: (world) => world.remove(ETCD_BACKUPS.plural, "nightly"), ends: ["Completed Completed", "Failed BackupNotFound"] },
-  { does: "silences a claim", act: (world) => world.silence("restored-1"), ends: ["Completed Completed"] },
+  { does: "removes the annotations of a claim", act: (world) => world.silence("restored-1"), ends: ["Completed Completed"] },
 ]; // biome-ignore format: a table
 
 /** Moments for acts of others, once each: every state that they see, every gap between two requests of the operator. */
@@ -58,8 +58,8 @@ async function momentsOf(given: Course["given"]): Promise<readonly number[]> {
   return seen.flatMap((each, n) => (isQuiet(n) && seen[n - 1]?.version === each.version ? [] : [n + 1]));
 }
 
-describe("no promise is broken, whatever another client does and when:", () => {
-  test.each(OTHERS)("a client that $does", async ({ act, ends }) => {
+describe("every invariant of restores holds, at whatever moment", () => {
+  test.each(OTHERS)("another client $does", async ({ act, ends }) => {
     const reached = new Set<string>();
     for (const given of [{}, { isAsked: true }])
       for (const at of await momentsOf(given)) {
@@ -85,7 +85,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ is: fc.constant("step" as const) }) },
 ); // biome-ignore format: a table
 
-test("no promise is broken while each cache is stale on its own", async () => {
+test("every invariant of restores holds with random events and independently stale caches", async () => {
   const courses = fc.asyncProperty(
     fc.array(event, { minLength: 40, maxLength: 250 }),
     fc.boolean(),
@@ -113,7 +113,7 @@ test("no promise is broken while each cache is stale on its own", async () => {
 test.each<[string, Act, Act]>([
   ["a cluster", (world) => void world.makeCluster(), (world) => world.deleteCluster()],
   ["a claim", (world) => void world.makeClaim("restored-1"), (world) => world.deleteAll(CLAIMS)],
-])("%s that only a stale cache still shows does not fail a restore", async (_, make, remove) => {
+])("%s that was deleted but is still in a stale cache does not fail a restore", async (_, make, remove) => {
   const world = new RestoreWorld();
   make(world);
   world.show();

@@ -268,7 +268,7 @@ async function sixHours(spec: object, diesAfter: number): Promise<World> {
 
 const HOURS = ["13", "14", "15", "16", "17", "18"].map((hour) => `nightly-20260101-${hour}0000`);
 
-describe("an operator that dies after any of its writes reaches the same end:", () => {
+describe("the outcome is the same when the operator dies after any of its writes:", () => {
   test.each<[string, object, (world: World) => void]>([
     ["a schedule without retention", {}, (world) => expect(world.good()).toEqual(HOURS)],
     ["retention.keepLast", { retention: { keepLast: 2 } }, (world) => {
@@ -296,7 +296,7 @@ describe("an operator that dies after any of its writes reaches the same end:", 
   }); // biome-ignore format: a table
 });
 
-test("a schedule deleted between any two writes leaves no deletion mark on backups that stay", async () => {
+test("a schedule that is deleted between any two writes leaves no deletion annotation on remaining backups", async () => {
   const marked = (world: World) =>
     [...world.backups.values()].filter(
       ({ metadata }) => metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" && !metadata.deletionTimestamp,
@@ -325,7 +325,7 @@ test("a schedule deleted between any two writes leaves no deletion mark on backu
   expect(found).toBeGreaterThan(2);
 });
 
-test("a backup that a restore reads stays until the restore has ended", async () => {
+test("retention keeps a backup that a restore reads until the restore has ended", async () => {
   let restores = 0;
   for (let at = 1; at < 40; at++) {
     const world = new World({ retention: { keepLast: 1 } }, -1);
@@ -365,7 +365,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ is: fc.constant("edit" as const), change: fc.constantFrom<object>({ suspend: true }, { suspend: false }, { schedule: "@every 40m" }, { schedule: "30 * * * *" }, { retention: { keepLast: 1 } }, { retention: undefined }, { timeZone: "Europe/Berlin" }) }) },
 ); // biome-ignore format: a table
 
-test("through any events no run happens twice, the last good and the restored backup stay, and the schedule continues", async () => {
+test("with random events no run is repeated, retention keeps needed backups, and the schedule continues", async () => {
   const policy = fc.constantFrom("Forbid", "Allow", "Replace");
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), policy, async (events, concurrencyPolicy) => {

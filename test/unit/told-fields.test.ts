@@ -39,7 +39,7 @@ function fieldsIn(text: string): readonly string[] {
 
 const PAGES = ["README.md", ...globSync("docs/*.md").sort()];
 
-test("the README and the docs name enough fields for a comparison", () => {
+test("the README and the docs name more than 20 different fields", () => {
   const fields = PAGES.flatMap((file) => fieldsIn(readFileSync(file, "utf8")));
   expect(new Set(fields).size).toBeGreaterThan(20);
 });
@@ -56,12 +56,12 @@ test.each([...PAGES, ...globSync("docs/adr/*.md").sort()])("%s links to files th
   expect(targets.filter((target) => !existsSync(target))).toEqual([]);
 });
 
-test.each(PAGES)("%s names only fields that some kind has", (file) => {
+test.each(PAGES)("%s names only fields that exist in a custom resource", (file) => {
   const fields = fieldsIn(readFileSync(file, "utf8"));
   expect(fields.filter((path) => kindsWith(path).length === 0)).toEqual([]);
 });
 
-test("a field that no kind has is found", () => {
+test("a field that exists in no custom resource is detected", () => {
   expect(kindsWith("spec.storage.volumeClaimTemplate")).toEqual([]);
   expect(kindsWith("spec.storage.size")).toContain("EtcdCluster");
 });

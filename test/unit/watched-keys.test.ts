@@ -26,6 +26,6 @@ const cases: readonly (readonly [string, readonly WatchedWrite[], readonly strin
   ],
 ];
 
-test.each(cases)("a watch with %s", (_, told, missed) => {
+test.each(cases)("the check of a watch reports the expected problems for %s", (_, told, missed) => {
   expect(missedIn(told, FOUND)).toEqual(missed);
 });

@@ -33,7 +33,7 @@ export function testSweeps(swept: readonly Swept[]): void {
   });
 
   for (const { scenario, mustWrite } of swept) {
-    test(`crash sweep of ${scenario.name}: an operator that dies after any of its writes reaches the same end`, async () => {
+    test(`crash sweep of ${scenario.name}: the outcome is the same when the operator dies after any of its writes`, async () => {
       const { writes, runs, seconds } = await sweep(scenario);
       const deaths = runs.filter(({ died }) => died).length;
       console.log(`${scenario.name}: ${writes.length} writes, ${deaths} deaths in ${runs.length} runs, ${seconds} s`);

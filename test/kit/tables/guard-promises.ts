@@ -33,7 +33,7 @@ export function promised(
     }
   }
   const names = guards.map(({ name }) => name);
-  test(`cluster guards: ${names.join(", ")}: each guard has a case for each of its answers`, () => {
+  test(`cluster guards: each guard of the file has an allowed and a forbidden case: ${names.join(", ")}`, () => {
     expect(Object.keys(cases).sort()).toEqual(names.toSorted());
     for (const [guard, promises] of Object.entries(cases))
       expect([guard, ...new Set(promises.map(({ is }) => is))].sort()).toEqual([guard, "allowed", "forbidden"].sort());

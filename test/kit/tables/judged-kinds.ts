@@ -25,11 +25,11 @@ export function testJudged<Snapshot, Step extends { readonly do: string }>(
   for (const { name, forbids } of guards) {
     const own = cases.filter(({ guard }) => guard === name);
     const judged = kinds.filter((kind) => judgedBy[kind].includes(name));
-    test(`guards: ${name}: it forbids exactly the kinds of step that it judges`, () => {
+    test(`guards: ${name}: the guard forbids exactly the kinds of step for which it is listed`, () => {
       const forbidden = own.filter(({ is }) => is === "forbidden").map(({ step }) => step.do);
       expect(kinds.filter((kind) => forbidden.includes(kind))).toEqual(judged);
     });
-    test(`guards: ${name}: it permits every other kind of step in each of its cases`, () => {
+    test(`guards: ${name}: the guard permits every other kind of step in all of its cases`, () => {
       const others = kinds.filter((kind) => !judged.includes(kind));
       expect(others.filter((kind) => own.some(({ given }) => forbids(given, steps[kind]) !== undefined))).toEqual([]);
     });

@@ -46,7 +46,7 @@ function container(what: string, part: object, says: string): readonly Forbidden
   return [
     { what, spec: { containers: [{ name: "etcd", ...part }] }, says },
     { what: `${what} in a sidecar`, spec: { containers: [{ ...SIDECAR, ...part }] }, says },
-    { what: `${what} at first`, spec: { initContainers: [{ ...SIDECAR, ...part }] }, says },
+    { what: `${what} in an init container`, spec: { initContainers: [{ ...SIDECAR, ...part }] }, says },
   ];
 }
 
@@ -92,18 +92,22 @@ export const FORBIDDEN: readonly ForbiddenPart[] = [
   ),
   pod("get a token", { automountServiceAccountToken: true }, TOKEN),
   pod("get a token by default", { automountServiceAccountToken: null }, TOKEN),
-  pod("have an account of its own", { serviceAccountName: "somebody-elses" }, ACCOUNT),
-  pod("have an account of its own by the old name", { serviceAccount: "somebody-elses" }, ACCOUNT),
+  pod("have another service account", { serviceAccountName: "somebody-elses" }, ACCOUNT),
+  pod("have another service account in the field serviceAccount", { serviceAccount: "somebody-elses" }, ACCOUNT),
   pod("claim a device", { resourceClaims: [{ name: "d", resourceClaimName: "d" }] }, DEVICES),
   ...["system-node-critical", "system-cluster-critical", "system-other"].map((priorityClassName) =>
     pod(`have the priority ${priorityClassName}`, { priorityClassName }, PLACE),
   ),
-  pod("be put on a node", { nodeName: "node-1" }, PLACE),
+  pod("name a node", { nodeName: "node-1" }, PLACE),
   ...["hostNetwork", "hostPID", "hostIPC"].map((shared) => pod(`have ${shared}`, { [shared]: true }, NODE)),
   ...container("listen on a port of the node", { ports: [{ containerPort: 9999, hostPort: 9999 }] }, NODE_PORT),
-  ...container("escalate", { securityContext: { allowPrivilegeEscalation: true } }, PRIVILEGES),
-  ...container("escalate by default", { securityContext: { allowPrivilegeEscalation: null } }, PRIVILEGES),
-  ...container("say nothing of privileges", { securityContext: null }, PRIVILEGES),
+  ...container("allow privilege escalation", { securityContext: { allowPrivilegeEscalation: true } }, PRIVILEGES),
+  ...container(
+    "leave privilege escalation at its default",
+    { securityContext: { allowPrivilegeEscalation: null } },
+    PRIVILEGES,
+  ),
+  ...container("have no securityContext", { securityContext: null }, PRIVILEGES),
   ...container(
     "have a capability",
     { securityContext: { ...UNPRIVILEGED, capabilities: { add: ["SYS_ADMIN"] } } },
@@ -112,19 +116,19 @@ export const FORBIDDEN: readonly ForbiddenPart[] = [
   ...OTHER_HANDLERS.flatMap((handler) => [
     ...["startupProbe", "livenessProbe", "readinessProbe"].map((probe) =>
       pod(
-        `ask others by a ${probe} (${Object.keys(handler)})`,
+        `probe another host by a ${probe} (${Object.keys(handler)})`,
         { containers: [{ ...SIDECAR, [probe]: handler }] },
         HOST,
       ),
     ),
     ...["postStart", "preStop"].flatMap((hook) => [
       pod(
-        `ask others at ${hook} of a sidecar (${Object.keys(handler)})`,
+        `call another host in ${hook} of a sidecar (${Object.keys(handler)})`,
         { containers: [{ ...SIDECAR, lifecycle: { [hook]: handler } }] },
         HOST,
       ),
       pod(
-        `ask others at ${hook} of etcd (${Object.keys(handler)})`,
+        `call another host in ${hook} of etcd (${Object.keys(handler)})`,
         { containers: [{ name: "etcd", lifecycle: { [hook]: handler } }] },
         HOST,
       ),
@@ -151,7 +155,7 @@ export const UNCONFINED: readonly ForbiddenPart[] = [
     ];
   }),
   pod(
-    "change the kernel for others",
+    "set sysctls that apply to the whole node",
     {
       securityContext: {
         sysctls: [
@@ -163,7 +167,7 @@ export const UNCONFINED: readonly ForbiddenPart[] = [
     CONFINED,
   ),
   {
-    ...pod("be less confined by the old annotation", {}, CONFINED),
+    ...pod("be unconfined by the AppArmor annotation", {}, CONFINED),
     metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/etcd": "unconfined" } },
   },
 ];
@@ -182,11 +186,11 @@ export const CONFINED_OTHERWISE: readonly PodPart[] = [
     };
   }),
   ...["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"].map((type) => ({
-    what: `have the label "${type}" of SELinux`,
+    what: `have the SELinux type "${type}"`,
     spec: { securityContext: { seLinuxOptions: { level: "s0:c123,c456", ...(type === "" ? {} : { type }) } } },
   })),
   {
-    what: "set what of the kernel a pod has for itself",
+    what: "set sysctls that apply to the pod only",
     spec: {
       securityContext: {
         sysctls: [
@@ -207,7 +211,7 @@ export const CONFINED_OTHERWISE: readonly PodPart[] = [
     },
   },
   {
-    what: "be confined by the old annotation",
+    what: "be confined by the AppArmor annotation",
     spec: {},
     metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/etcd": "runtime/default" } },
   },
@@ -216,7 +220,7 @@ export const CONFINED_OTHERWISE: readonly PodPart[] = [
     spec: { containers: [{ ...SIDECAR, securityContext: { ...UNPRIVILEGED, runAsUser: 0, runAsNonRoot: false } }] },
   },
   {
-    what: "see all of /proc with users of its own",
+    what: "have an unmasked /proc in a user namespace",
     spec: {
       hostUsers: false,
       containers: [{ ...SIDECAR, securityContext: { ...UNPRIVILEGED, procMount: "Unmasked" } }],
@@ -271,7 +275,7 @@ export const ALLOWED: readonly PodPart[] = [
       ],
     },
   })),
-  { what: "have the default account by its name", spec: { serviceAccountName: "default" } },
+  { what: "name the default service account", spec: { serviceAccountName: "default" } },
   {
     what: "choose nodes, tolerations and a priority, and pull images with credentials",
     spec: {
