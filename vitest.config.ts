@@ -1,9 +1,9 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// A project per level. unit, simulation and mutants: no server. The others start real ones: those that have servers of their own, and wait for leases and
-// timeouts most of the time, run side by side; those that share a Kubernetes one after another, but for those that touch nothing but namespaces of
-// their own.
+// A project per level. The levels unit, simulation and mutants start no server. Levels with servers of their own wait
+// for leases and timeouts most of the time, so their files run in parallel. Files that share a Kubernetes run one after
+// another, unless they use only namespaces of their own.
 const servers = { fileParallelism: false, testTimeout: 180_000, hookTimeout: 300_000 };
 const twoByTwo = { fileParallelism: true, maxWorkers: 2 };
 const clusters = { fileParallelism: false, maxConcurrency: 8, testTimeout: 600_000, hookTimeout: 900_000 };
@@ -25,7 +25,7 @@ const USERS = [
   "users",
 ].map((name) => `test/e2e/${name}.test.ts`);
 
-/** It looks at what all others made the operator do. */
+/** Compares rights with the requests that all other files caused. */
 const LAST = "test/e2e/rights.test.ts";
 
 class LastAtTheEnd extends BaseSequencer {
@@ -36,8 +36,8 @@ class LastAtTheEnd extends BaseSequencer {
 }
 
 /**
- * A property tries hundreds of cases: ten seconds of processor time, which beside levels that go first are minutes. Only what hangs is over by then. All
- * processors: by default vitest leaves one to itself, which is half of two.
+ * A property tries hundreds of cases in ten seconds of processor time. Next to levels with priority that takes minutes.
+ * The timeout ends only what hangs. All processors are used: by default vitest leaves one free, which is half of two.
  */
 const computes = { testTimeout: 1_800_000, maxWorkers: "100%" };
 

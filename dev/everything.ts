@@ -40,7 +40,8 @@ export async function everything(share: Share, keep: boolean): Promise<Count> {
   const filters = filesIn(root, "e2e", share) ?? [];
   const count = await sideBySide(
     {
-      shown: (onBuilt) => tested("e2e", () => runLevel(root, "e2e", { filters, keep, onBuilt }, step)),
+      shown: (onBuilt) =>
+        tested("e2e", () => runLevel(root, "e2e", { filters, keep, onBuilt, useEveryRight: share === "rest" }, step)),
       waiting: SERVERS.filter((level) => included.includes(level)).map((level) => besideOthers(share, level, ordinary)),
       computing: COMPUTING.filter((level) => included.includes(level)).map((level) =>
         besideOthers(share, level, lowest),

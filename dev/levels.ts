@@ -34,8 +34,11 @@ export type Level = (typeof LEVELS)[number] | typeof LONG;
  */
 export const HOST_MOUNTS = "E2E_HOST_MOUNTS";
 
-/** Environment variable with the start of the e2e level when it runs as a whole, in milliseconds since 1970. */
-export const WHOLE_LEVEL_SINCE = "E2E_WHOLE_LEVEL_SINCE";
+/**
+ * Environment variable with the start of the e2e level, in milliseconds since 1970. It is set when the files use every
+ * right of the operator: all files, or those of the rest (share.ts).
+ */
+export const RIGHTS_SINCE = "E2E_RIGHTS_SINCE";
 
 /**
  * Name of the tests' own local Kubernetes, apart from the demonstration's. With different names two test runs can share
@@ -53,6 +56,8 @@ export interface LevelOptions {
   readonly filters: readonly string[];
   /** Leave the local Kubernetes of the e2e level running. */
   readonly keep: boolean;
+  /** The chosen files of the e2e level use every right of the operator. Default: when no file is named. */
+  readonly useEveryRight?: boolean;
   /** Called when all components of the level have been built. */
   readonly onBuilt?: () => void;
 }
@@ -64,10 +69,10 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
   if (level === LONG) await ensureBuilds(buildsFor(root, options.filters), step);
   options.onBuilt?.();
   if (level === "e2e" || level === "long") {
-    const isWhole = level === "e2e" && options.filters.length === 0;
+    const { filters, useEveryRight = level === "e2e" && filters.length === 0 } = options;
     const env = {
       [HOST_MOUNTS]: `/proc/${process.pid}/ns/mnt`,
-      ...(isWhole ? { [WHOLE_LEVEL_SINCE]: String(Date.now()) } : {}),
+      ...(useEveryRight ? { [RIGHTS_SINCE]: String(Date.now()) } : {}),
     };
     return await withTestInstance(root, options.keep, step, (instance) =>
       counted(vitest, (argv) => ended(execInside(instance, argv, { cwd: root, env }))),

@@ -16,12 +16,6 @@ const FIRST: Partial<Record<Level, readonly string[]>> = {
   mutants: [],
 };
 
-/**
- * Levels that run whole in the rest, so that files of the first share run twice. The last file of `e2e`, rights.test.ts,
- * compares the operator's rights with the requests in all other files.
- */
-const WHOLE_IN_REST: readonly Level[] = ["e2e"];
-
 const FOLDER: Partial<Record<Level, string>> = {
   e2e: "test/e2e",
   simulation: "test/simulation",
@@ -36,7 +30,6 @@ const FOLDER: Partial<Record<Level, string>> = {
 export function filesIn(root: string, level: Exclude<Level, typeof LONG>, share: Share): readonly string[] | undefined {
   const [first, folder] = [FIRST[level], FOLDER[level]];
   if (first === undefined || folder === undefined) return share === "first" ? [] : undefined;
-  if (share === "rest" && WHOLE_IN_REST.includes(level)) return [];
   const isFirst = (file: string) => first.includes(file.replace(/\.test\.ts$/, ""));
   const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).filter((file) =>
     file.endsWith(".test.ts"),

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { OPERATOR } from "#api/names.ts";
-import { WHOLE_LEVEL_SINCE } from "#dev/levels.ts";
+import { RIGHTS_SINCE } from "#dev/levels.ts";
 import { everyRequest } from "#kit/e2e/audit-log.ts";
 import { instance, kubectl } from "#kit/e2e/e2e.ts";
 import {
@@ -27,6 +27,11 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
     rights: ["delete pods"],
     why: "members are restarted only when their template or version changes",
     test: "test/long/upgrade.test.ts",
+  },
+  {
+    rights: ["create etcdrestores.etcd.improbable.io"],
+    why: "the operator creates one for a cluster with spec.bootstrap; those tests run with the first share (dev/share.ts)",
+    test: "test/e2e/restore.test.ts",
   },
   {
     rights: ["get", "create", "update", "delete"].map((verb) => `${verb} podmonitors.monitoring.coreos.com`),
@@ -134,7 +139,7 @@ test("every right that the operator uses in these tests is granted by its roles"
   expect([...used].filter(([each]) => !granted.has(each))).toEqual([]);
 });
 
-const since = process.env[WHOLE_LEVEL_SINCE];
+const since = process.env[RIGHTS_SINCE];
 
 test.runIf(since)("every granted right is used in these tests or is listed as rare", async () => {
   const used = await uses(Number(since));
