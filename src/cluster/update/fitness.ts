@@ -59,7 +59,7 @@ export function othersDown(snapshot: ClusterSnapshot, name: string): readonly Kn
  */
 export function podTrouble({ pods }: Pick<ClusterSnapshot, "pods">, name: string): string {
   const pod = pods.get(name);
-  if (pod === undefined || !(needsHelp(pod) || isStopped(pod, ETCD_CONTAINER))) return "";
-  const why = whyNotRunning(pod, ETCD_CONTAINER);
+  const isInTrouble = pod !== undefined && (needsHelp(pod) || isStopped(pod, ETCD_CONTAINER));
+  const why = isInTrouble ? whyNotRunning(pod, ETCD_CONTAINER) : undefined;
   return why === undefined ? "" : `; ${name}: ${why}`;
 }

@@ -8,6 +8,7 @@ import {
   answering,
   downgrading,
   NEXT_MINOR,
+  recording,
   refusing,
   saying,
   withPeer,
@@ -77,6 +78,11 @@ describe("the record of a member's raft entries", () => {
       given: withPeer(withReadableEntries(cluster({ down: ["my-etcd-0"] })), "my-etcd-0", {
         spec: { version: "3.5.35" },
       }),
+      is: undefined,
+    },
+    {
+      name: "is dropped when a silent member last ran 3.5",
+      given: withReadableEntries(recording(cluster({ down: ["my-etcd-0"] }), "3.5.35", "3.6.16", "3.6.16")),
       is: undefined,
     },
   ];

@@ -515,6 +515,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
+      name: "keeps a downgrade with a refused flag while one member runs a newer minor than the spec asks for",
+      given: answering(downgrading(refusing(settled)), "3.7.1"),
+      says: undefined,
+    },
+    {
       name: "keeps the downgrade beside a started learner that was added by hand",
       given: withMember(downgrading(back), LEARNER),
       says: undefined,

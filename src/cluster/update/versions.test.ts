@@ -147,6 +147,11 @@ test("versions: an image with a tag stays when only its release changes", () => 
   expect(withReleaseOf({ ...OLD, image }, other)).toEqual({ ...OLD, image, version: "3.7.0" });
 });
 
+test("versions: a digest is dropped when the template with the other release names no image", () => {
+  const image = { repository: "registry.example/etcd", digest: `sha256:${"a".repeat(64)}` };
+  expect(withReleaseOf({ ...OLD, image }, { ...OLD, version: "3.7.0" })).toStrictEqual({ ...OLD, version: "3.7.0" });
+});
+
 describe("the template of a new member", () => {
   const flags = (name: string) => ({ etcd: { extraArgs: { [name]: "10m" } } });
   const old = { ...OLD, version: "3.5.35", ...flags("experimental-corrupt-check-time") };
