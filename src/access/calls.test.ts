@@ -58,14 +58,14 @@ function world(
   return { clock, etcd, cluster, state, sources, calls, change, ask, flush };
 }
 
-describe("a change is sent to", () => {
+describe("a change in etcd is sent to", () => {
   test("the leader, once", async () => {
     const { change, flush } = world();
     await change();
     expect(flush()).toEqual(["10.0.0.3"]);
   });
 
-  test("no learner, and no member without a ready pod", async () => {
+  test("neither a learner nor a member with a pod that is not ready", async () => {
     const { change, flush, state } = world([member("my-etcd-0", { learner: true }), member("my-etcd-1"), member("my-etcd-2")]);
     await change();
     expect(flush()).toEqual(["10.0.0.2"]);
@@ -74,7 +74,7 @@ describe("a change is sent to", () => {
     expect(flush()).toEqual([]);
   }); // biome-ignore format: a table
 
-  test("another member after a failure; the one that did not answer is tried again a minute later", async () => {
+  test("another member after a failure, and a member that did not answer again a minute later", async () => {
     const { change, flush, clock } = world(undefined, ["10.0.0.3"]);
     await expect(change()).rejects.toMatchObject({ code: "EtcdUnavailable" });
     expect(flush()).toEqual(["10.0.0.3"]);
@@ -98,7 +98,7 @@ describe("a read is sent to", () => {
     expect(flush()).toEqual(["10.0.0.1"]);
   });
 
-  test("two members of a cluster that does not answer, and then to none during the backoff", async () => {
+  test("two members of a cluster that does not answer, and to none during the backoff", async () => {
     const { ask, flush, clock } = world(undefined, ["10."]);
     expect(await ask()).toMatchObject({ is: "unknown", why: "10.0.0.1:2379: no answer" });
     expect(flush()).toHaveLength(2);
@@ -115,7 +115,7 @@ describe("a read is sent to", () => {
     expect(flush()).toHaveLength(2);
   });
 
-  test("two members after concurrent failures, which count as one in the backoff", async () => {
+  test("two members after concurrent failures, which extend the backoff once", async () => {
     const { ask, flush, clock } = world(undefined, ["10."]);
     await Promise.all(Array.from({ length: 10 }, ask));
     expect(flush()).toHaveLength(20);
@@ -124,7 +124,7 @@ describe("a read is sent to", () => {
     expect(flush()).toHaveLength(2);
   });
 
-  test("two members again, and a change to one, each time that a pod's readiness changes", async () => {
+  test("two members again whenever a pod's readiness changes, and a change to one member", async () => {
     const { ask, change, flush, state } = world(undefined, ["10."]);
     await ask();
     flush();
@@ -138,7 +138,7 @@ describe("a read is sent to", () => {
     expect(flush()).toHaveLength(1);
   });
 
-  test("a member at once, when a member's pod has changed", async () => {
+  test("a member at once when a member's pod was replaced", async () => {
     const { ask, flush, state } = world(undefined, ["10."]);
     await ask();
     flush();
@@ -168,7 +168,7 @@ async function cached(names: readonly string[]) {
   return { ...given, access, look, grant };
 }
 
-test("a stopped pass does not cancel a request that it shares with others", async () => {
+test("cancelling one pass does not cancel a request that other passes share", async () => {
   const { sources, etcd, cluster } = world();
   const { promise: answered, resolve } = Promise.withResolvers<void>();
   const authStatus: EtcdAuth["authStatus"] = async (_, options) => {
@@ -186,15 +186,15 @@ test("a stopped pass does not cancel a request that it shares with others", asyn
   await expect(access.look({ ...cluster, metadata: { ...cluster.metadata, name: "b" } }, first.signal)).rejects.toMatchObject({ code: "Cancelled" }); // biome-ignore format: one line
 });
 
-describe("cached users stay valid", () => {
-  test("after a change that etcd refuses, except the changed user: other passwords are not checked again", async () => {
+describe("cached users of etcd stay valid", () => {
+  test("after a change that etcd refuses, and only the changed user is read again", async () => {
     const { look, grant } = await cached(["a", "b", "c"]);
     await expect(grant("b")).rejects.toMatchObject({ code: "EtcdRejected" });
     expect(await look()).toEqual(["AuthStatus", "UserGet b", "Authenticate b"]);
     expect(await look()).toEqual([]);
   });
 
-  test("after a change without an answer, if the auth revision is the same", async () => {
+  test("after a change without an answer, when the auth revision has not changed", async () => {
     const { look, grant, etcd, clock } = await cached(["a", "b"]);
     etcd.roles.set("reader", []);
     etcd.isSilent = true;
@@ -205,7 +205,7 @@ describe("cached users stay valid", () => {
     expect(await look()).toEqual(["AuthStatus", "UserGet b", "Authenticate b"]);
   });
 
-  test("after concurrent changes by the operator", async () => {
+  test("after concurrent changes by the operator, and only the changed users are read again", async () => {
     const { look, grant, etcd, clock } = await cached(["a", "b", "c"]);
     etcd.roles.set("reader", []);
     await Promise.all([grant("a"), grant("b")]);
@@ -229,7 +229,7 @@ describe("cached users stay valid", () => {
     expect(await saying({ enabled: false })).toEqual(["AuthStatus"]);
   });
 
-  test("neither after changes by hand, nor for a cluster that was not read for an hour", async () => {
+  test("neither after manual changes in etcd nor when the cluster was not read for an hour", async () => {
     const { look, etcd, clock, access, cluster } = await cached(["a"]);
     etcd.byHand(() => undefined);
     await clock.advance(4 * 60_000);

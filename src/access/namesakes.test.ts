@@ -10,31 +10,66 @@ const named = (name: string, roleName: string, when = first) => etcdRole({ name,
 const free = (name: string, roleName: string) => etcdRole({ name, ...first, claimed: false, spec: { roleName } });
 const OTHER = { roleName: "s" };
 
-test("the name in etcd is that of the spec, else the object's", () => {
+test("the name in etcd is the spec's name, else the object's name", () => {
   expect([roleNameOf(etcdRole()), roleNameOf(named("a", "r"))]).toEqual(["reader", "r"]);
   expect([userNameOf(etcdUser()), userNameOf(etcdUser({ spec: { userName: "u" } }))]).toEqual(["app", "u"]);
 });
 
 test.each([
-  ["a single EtcdRole", named("a", "r"), [], undefined],
-  ["with others of other names", named("a", "r"), [named("b", "s")], undefined],
-  ["unclaimed, with an older unclaimed one of another name", free("b", "r"), [free("a", "s")], undefined],
-  ["with older ones of other names", named("a", "r", second), [named("b", "s")], undefined],
-  ["the older one", named("a", "r"), [named("b", "r", second)], undefined],
-  ["the younger one", named("a", "r", second), [named("b", "r")], "b"],
-  ["created in the same second, the first by name", named("a", "r"), [named("b", "r")], undefined],
-  ["created in the same second, the second by name", named("b", "r"), [named("a", "r")], "a"],
-  ["by metadata.name, when an older one has that roleName", etcdRole({ name: "r", ...second }), [named("b", "r")], "b"],
-  ["claimed by the younger one", named("b", "r", second), [free("a", "r")], undefined],
-  ["the older one, claimed by the younger one", free("a", "r"), [named("b", "r", second)], "b"],
-  ["the younger one, claimed by both", named("b", "r", second), [named("a", "r")], "a"],
+  ["a single EtcdRole has the name", named("a", "r"), [], undefined],
+  ["an EtcdRole has the name when others have other names", named("a", "r"), [named("b", "s")], undefined],
   [
-    "the younger one that has claimed another name",
+    "an unclaimed EtcdRole has the name when an older one has another name",
+    free("b", "r"),
+    [free("a", "s")],
+    undefined,
+  ],
+  [
+    "a younger EtcdRole has the name when older ones have other names",
+    named("a", "r", second),
+    [named("b", "s")],
+    undefined,
+  ],
+  ["the older EtcdRole has the name", named("a", "r"), [named("b", "r", second)], undefined],
+  ["the younger EtcdRole does not have the name", named("a", "r", second), [named("b", "r")], "b"],
+  ["the first by name has it when both were created in the same second", named("a", "r"), [named("b", "r")], undefined],
+  [
+    "the second by name does not have it when both were created in the same second",
+    named("b", "r"),
+    [named("a", "r")],
+    "a",
+  ],
+  [
+    "the younger EtcdRole without spec.roleName does not have the name",
+    etcdRole({ name: "r", ...second }),
+    [named("b", "r")],
+    "b",
+  ],
+  [
+    "the younger EtcdRole has the name when only it has claimed the name",
+    named("b", "r", second),
+    [free("a", "r")],
+    undefined,
+  ],
+  [
+    "the older EtcdRole does not have the name when only the younger has claimed it",
+    free("a", "r"),
+    [named("b", "r", second)],
+    "b",
+  ],
+  [
+    "the younger EtcdRole does not have the name when both have claimed it",
+    named("b", "r", second),
+    [named("a", "r")],
+    "a",
+  ],
+  [
+    "the younger EtcdRole does not have the name when it has claimed another name",
     { ...named("b", "r", second), status: OTHER },
     [free("a", "r")],
     "a",
   ],
-] as const)("the EtcdRole that has the name in etcd: %s", (_, role, others, elder) => {
+] as const)("two EtcdRoles with one name in etcd: %s", (_, role, others, elder) => {
   expect(elderOf(role, [...others, role], roleNameOf)).toBe(elder);
 });
 

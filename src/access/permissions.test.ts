@@ -12,13 +12,13 @@ test.each<[string, readonly RolePermission[], readonly string[]]>([
   ["from a key on", [{ access: "Read", range: { from: "a" } }], ['READ ["a", …)']],
   ["up to a key", [{ access: "Read", range: { from: "", to: "c" } }], ['READ ["\\u0000", "c")']],
   ["all keys", [{ access: "Read", range: { from: "" } }], ['READ ["\\u0000", …)']],
-  ["no key, as there is none before NUL", [{ access: "Read", range: { from: "", to: "\0" } }], []],
-  ["the first key alone", [{ access: "Read", range: { from: "", to: "\0\0" } }], ['READ ["\\u0000", "\\u0000\\u0000")']],
-  ["the same permission twice", [{ access: "Read", key: "a" }, { access: "Read", key: "a" }], ['READ "a"']],
-  ["reading and writing of a key as two permissions", [{ access: "Read", key: "a" }, { access: "Write", key: "a" }], ['READWRITE "a"']],
-  ["reading and writing of a key, and reading again", [{ access: "ReadWrite", key: "a" }, { access: "Read", key: "a" }], ['READWRITE "a"']],
-  ["a key and a prefix of the same text", [{ access: "Read", key: "a" }, { access: "Write", prefix: "a" }], ['READ "a"', 'WRITE ["a", "b")']],
-])("permissions for etcd: %s", (_, permissions, expected) => {
+  ["an empty range before the key NUL", [{ access: "Read", range: { from: "", to: "\0" } }], []],
+  ["only the first possible key", [{ access: "Read", range: { from: "", to: "\0\0" } }], ['READ ["\\u0000", "\\u0000\\u0000")']],
+  ["one key that is listed twice", [{ access: "Read", key: "a" }, { access: "Read", key: "a" }], ['READ "a"']],
+  ["reading and writing of one key as two permissions", [{ access: "Read", key: "a" }, { access: "Write", key: "a" }], ['READWRITE "a"']],
+  ["reading and writing of one key, and reading of it again", [{ access: "ReadWrite", key: "a" }, { access: "Read", key: "a" }], ['READWRITE "a"']],
+  ["a key, and a prefix with the same text", [{ access: "Read", key: "a" }, { access: "Write", prefix: "a" }], ['READ "a"', 'WRITE ["a", "b")']],
+])("the spec's permissions become ranges of etcd: %s", (_, permissions, expected) => {
   expect(texts(permissions)).toEqual(expected);
 }); // biome-ignore format: a table
 
@@ -27,7 +27,7 @@ const wanted = wantedPermissions([
   { access: "Write", prefix: "b" },
 ]);
 
-test("a missing or different permission is lacking, and a range that the spec lacks is surplus", () => {
+test("a missing or different permission is lacking, and a range that is not in the spec is surplus", () => {
   const found = wantedPermissions([
     { access: "ReadWrite", key: "a" },
     { access: "Read", key: "c" },

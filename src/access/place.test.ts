@@ -9,18 +9,18 @@ const members = (learner: boolean) => ({ members: [{ name: "m", id: "1", healthy
 const asleep = { spec: { replicas: 0 }, status: { sleep: { since: deletionTimestamp } } };
 
 test.each<[string, EtcdCluster | undefined, string | undefined]>([
-  ["that serves", etcdOf(), undefined],
-  ["that does not exist", undefined, "ClusterNotFound: EtcdCluster my-etcd does not exist"],
-  ["that is being deleted", etcdOf({}, { metadata: { deletionTimestamp } }), "ClusterNotReady: EtcdCluster my-etcd is being deleted"],
-  ["without a status", { ...etcdOf(), status: {} }, "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
-  ["without an identity", etcdOf({}, { status: { identity: undefined } }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
-  ["without members", etcdOf({}, { status: { members: [] } }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
-  ["with learners alone", etcdOf({}, { status: members(true) }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
-  ["with a voter", etcdOf({}, { status: members(false) }), undefined],
-  ["that sleeps", etcdOf({}, asleep), "ClusterNotReady: EtcdCluster my-etcd sleeps or is about to sleep: spec.replicas is 0"],
-  ["that is about to sleep", etcdOf({}, { spec: { replicas: 0 } }), "ClusterNotReady: EtcdCluster my-etcd sleeps or is about to sleep: spec.replicas is 0"],
-  ["that is paused", etcdOf({}, { metadata: { annotations: { [PAUSED_ANNOTATION]: "true" } } }), `Paused: EtcdCluster my-etcd is paused: the annotation ${PAUSED_ANNOTATION} is "true"`],
-])("a cluster %s", (_, cluster, expected) => {
+  ["that serves has no problem", etcdOf(), undefined],
+  ["that does not exist is not found", undefined, "ClusterNotFound: EtcdCluster my-etcd does not exist"],
+  ["that is being deleted is not ready", etcdOf({}, { metadata: { deletionTimestamp } }), "ClusterNotReady: EtcdCluster my-etcd is being deleted"],
+  ["without a status is not ready", { ...etcdOf(), status: {} }, "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
+  ["without an identity is not ready", etcdOf({}, { status: { identity: undefined } }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
+  ["without members is not ready", etcdOf({}, { status: { members: [] } }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
+  ["with only learners is not ready", etcdOf({}, { status: members(true) }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
+  ["with a voter has no problem", etcdOf({}, { status: members(false) }), undefined],
+  ["that sleeps is not ready", etcdOf({}, asleep), "ClusterNotReady: EtcdCluster my-etcd sleeps or is about to sleep: spec.replicas is 0"],
+  ["that is about to sleep is not ready", etcdOf({}, { spec: { replicas: 0 } }), "ClusterNotReady: EtcdCluster my-etcd sleeps or is about to sleep: spec.replicas is 0"],
+  ["that is paused is reported as paused", etcdOf({}, { metadata: { annotations: { [PAUSED_ANNOTATION]: "true" } } }), `Paused: EtcdCluster my-etcd is paused: the annotation ${PAUSED_ANNOTATION} is "true"`],
+])("for an EtcdUser, a cluster %s", (_, cluster, expected) => {
   const hindrance = hindranceOf("my-etcd", cluster);
   expect(hindrance && `${hindrance.reason}: ${hindrance.because}`).toBe(expected);
 }); // biome-ignore format: a table
@@ -36,14 +36,14 @@ test("a cluster is gone when it does not exist or is being deleted", () => {
 });
 
 test.each<[string, EtcdCluster | undefined, boolean]>([
-  ["that serves", etcdOf(), false],
-  ["that is paused", etcdOf({}, { spec: { paused: true } }), true],
-  ["that is paused by its annotation", etcdOf({}, { metadata: { annotations: { [PAUSED_ANNOTATION]: "true" } } }), true],
-  ["that sleeps", etcdOf({}, asleep), true],
-  ["that is about to sleep", etcdOf({}, { spec: { replicas: 0 } }), true],
-  ["that does not exist", undefined, false],
-  ["that is being deleted", etcdOf({}, { metadata: { deletionTimestamp }, spec: { paused: true } }), false],
-  ["that has not formed", etcdOf({}, { status: { identity: undefined }, spec: { paused: true } }), false],
-])("only certificates are renewed in a cluster %s: %#", (_, cluster, expected) => {
+  ["no, when it serves", etcdOf(), false],
+  ["yes, when it is paused by its spec", etcdOf({}, { spec: { paused: true } }), true],
+  ["yes, when it is paused by its annotation", etcdOf({}, { metadata: { annotations: { [PAUSED_ANNOTATION]: "true" } } }), true],
+  ["yes, when it sleeps", etcdOf({}, asleep), true],
+  ["yes, when it is about to sleep", etcdOf({}, { spec: { replicas: 0 } }), true],
+  ["no, when it does not exist", undefined, false],
+  ["no, when it is being deleted", etcdOf({}, { metadata: { deletionTimestamp }, spec: { paused: true } }), false],
+  ["no, when it has not formed", etcdOf({}, { status: { identity: undefined }, spec: { paused: true } }), false],
+])("whether only certificates are renewed in a cluster: %s", (_, cluster, expected) => {
   expect(onlyRenews(cluster)).toBe(expected);
 }); // biome-ignore format: a table

@@ -14,20 +14,20 @@ const said = (plan: Plan<object>) => {
 };
 
 test.each<[string, Plan<object>, string | undefined]>([
-  ["a settled plan", { next: "settled" }, undefined],
-  ["a step", step("add", "because of it", {}), "False Applying because of it"],
-  ["a wait", wait("other", "w", 1), "False Waiting w"],
-  ["a wait with its own reason", wait("name-taken", "w", 1), "False NameTaken w"],
+  ["a settled plan has no text", { next: "settled" }, undefined],
+  ["a step is Applying", step("add", "because of it", {}), "False Applying because of it"],
+  ["a wait is Waiting", wait("other", "w", 1), "False Waiting w"],
+  ["a wait of a rule with its own reason has that reason", wait("name-taken", "w", 1), "False NameTaken w"],
   ["a wait for etcd is Unknown", wait("await-etcd", "w", 1), "Unknown EtcdUnreachable w"],
-  ["a refused step", settled(reports("refused")), "False StepRefused add: b"],
-  ["a step refused because the name is taken", settled(reports("refused", "KubeAlreadyExists")), "False NameTaken add: b"],
-  ["a refused step comes before a wait", { ...wait("other", "w", 1), reports: [reports("refused")] }, "False StepRefused add: b"],
-  ["a step that is retried", settled(reports("delayed")), undefined],
-  ["a notice", settled(reports("notice"), reports("delayed")), undefined],
-  ["a refused step among others", settled(reports("delayed"), reports("refused", "KubeForbidden")), "False StepRefused add: b"],
-])("the condition's text: %s", (_, plan, expected) => expect(said(plan)).toBe(expected)); // biome-ignore format: a table
+  ["a refused step is StepRefused", settled(reports("refused")), "False StepRefused add: b"],
+  ["a step refused because the name exists is NameTaken", settled(reports("refused", "KubeAlreadyExists")), "False NameTaken add: b"],
+  ["a refused step is shown before a wait", { ...wait("other", "w", 1), reports: [reports("refused")] }, "False StepRefused add: b"],
+  ["a step that is retried soon has no text", settled(reports("delayed")), undefined],
+  ["a notice has no text", settled(reports("notice"), reports("delayed")), undefined],
+  ["a refused step is shown among steps that are retried soon", settled(reports("delayed"), reports("refused", "KubeForbidden")), "False StepRefused add: b"],
+])("condition Ready: %s", (_, plan, expected) => expect(said(plan)).toBe(expected)); // biome-ignore format: a table
 
-test("the condition has the generation, and keeps its time while its status is the same", () => {
+test("condition Ready has the object's generation, and keeps its transition time with its status", () => {
   const word: Word = { status: "True", reason: "Bound", message: "m" };
   const status = { roleName: "r" };
   const first = statusWith({ metadata: { generation: 3 }, status }, word, NOW);
@@ -38,7 +38,7 @@ test("the condition has the generation, and keeps its time while its status is t
   expect(statusWith({ metadata: {} }, word, NOW)).toMatchObject({ observedGeneration: 0, conditions: [word] });
 });
 
-test("a failed observation sets Ready to Unknown and keeps the other fields of the status", () => {
+test("an observation's error sets Ready to Unknown and keeps the other fields of the status", () => {
   expect(failingStatus({ metadata: { generation: 3 }, status: { roleName: "r" } }, "it broke", NOW)).toMatchObject({
     roleName: "r",
     observedGeneration: 3,
@@ -47,8 +47,8 @@ test("a failed observation sets Ready to Unknown and keeps the other fields of t
 });
 
 test.each<[string, Observed<{ enabled: boolean }>, string, string]>([
-  ["auth is enabled", present({ enabled: true }), "Bound", "a settled plan"],
-  ["auth is not enabled", present({ enabled: false }), "AuthDisabled", "a settled plan; auth is not enabled in etcd, so any client may do everything"],
-  ["it is not known whether auth is enabled", absent, "AuthDisabled", "a settled plan; auth is not enabled in etcd, so any client may do everything"],
-])("the word for a settled object: %s", (_, access, reason, message) =>
+  ["is its own when auth is enabled", present({ enabled: true }), "Bound", "a settled plan"],
+  ["warns when auth is not enabled", present({ enabled: false }), "AuthDisabled", "a settled plan; auth is not enabled in etcd, so any client may do everything"],
+  ["warns when it is unknown whether auth is enabled", absent, "AuthDisabled", "a settled plan; auth is not enabled in etcd, so any client may do everything"],
+])("the message of a settled object %s", (_, access, reason, message) =>
   expect(doneWord(access, "Bound", "a settled plan")).toEqual({ status: "True", reason, message })); // biome-ignore format: a table

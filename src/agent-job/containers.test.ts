@@ -9,7 +9,7 @@ const work = {
   volumes: [{ mount: { name: "etcd-data", mountPath: "/data" } }],
 };
 
-test("a program of etcd's image runs confined, with only the given volumes", () => {
+test("a container with etcd's image has a restricted security context and only the given volumes", () => {
   expect(etcdutlContainer(work)).toStrictEqual({
     name: "base",
     image: "example.test/etcd:v3.6.16",
@@ -26,7 +26,7 @@ test("a program of etcd's image runs confined, with only the given volumes", () 
   expect(etcdContainer(work)).toStrictEqual({ ...etcdutlContainer(work), command: ["etcd", "--data-dir=/data"] });
 });
 
-test("its image has the cluster's pull policy, and it has the given resources", () => {
+test("a container with etcd's image has the given pull policy and resources", () => {
   const resources = { limits: { memory: "1Gi" } };
   expect(etcdContainer({ ...work, pullPolicy: "Always", resources })).toMatchObject({
     imagePullPolicy: "Always",

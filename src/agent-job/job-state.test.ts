@@ -21,13 +21,13 @@ test.each([
   expect(stateOf({ ...job, status: { conditions } } as Job)).toBe(state);
 });
 
-test("the report is from the ended pod, not from a newer running one", () => {
+test("the report is taken from the ended pod, not from a newer running pod", () => {
   const pods = [made(running, "2026-01-01T12:30:00Z"), made(endedPod(job, 1, FULL), "2026-01-01T12:00:00Z")];
   expect(reportOf({ job, pods })).toEqual(FULL);
   expect(lastEnded(pods)).toBe(pods[1]);
 });
 
-test("of several ended pods the successful one counts, else the newest", () => {
+test("the report is taken from the succeeded pod, else from the newest ended pod", () => {
   const [early, late] = [
     made(endedPod(job, 1, FULL), "2026-01-01T12:00:00Z"),
     made(endedPod(job, 1, ""), "2026-01-01T12:10:00Z"),
@@ -38,7 +38,7 @@ test("of several ended pods the successful one counts, else the newest", () => {
   expect(lastEnded([])).toBeUndefined();
 });
 
-test("a Job is not idle while the agent runs; a pod that is being deleted does not count as running", () => {
+test("a Job is not idle while its agent runs in a pod that is not being deleted", () => {
   expect(idleSince({ job, pods: [running] })).toBeUndefined();
   const deletionTimestamp = "2026-01-01T12:20:00Z";
   expect(idleSince({ job, pods: [made(running, "2026-01-01T12:00:00Z", { deletionTimestamp })] })).toBe(
@@ -54,18 +54,18 @@ test.each<[readonly Pod[], string]>([
     [endedPod(job, 1, FULL), made(agentPod(job, { phase: "Pending" }, {}), "2026-01-01T11:59:55Z")],
     "2026-01-01T11:59:57Z",
   ],
-])("a Job is idle since the last creation of Job or pod, or the last container end: %#", (pods, since) => {
+])("a Job is idle since the last creation of Job or pod, or the last end of a container: case %#", (pods, since) => {
   expect(idleSince({ job, pods })).toBe(Date.parse(since));
 });
 
-test("the agent is distinguished from injected containers", () => {
+test("a sidecar that runs does not make the agent count as running", () => {
   const sidecar = { name: "proxy", state: { running: {} } };
   const [agent] = agentPod(job, {}, { waiting: { reason: "ContainerCreating" } }).status!.containerStatuses!;
   const pod = { ...running, status: { phase: "Pending", containerStatuses: [sidecar, agent] } } as unknown as Pod;
   expect(isRunning(pod)).toBe(false);
 });
 
-describe("the report of a Job's pod is awaited for a minute", () => {
+describe("the report of an ended Job's pod", () => {
   const ENDED_MS = Date.parse("2026-01-01T12:00:00Z");
   const complete = {
     ...job,
@@ -80,15 +80,27 @@ describe("the report of a Job's pod is awaited for a minute", () => {
   } as Job;
   const [done, broken] = [endedPod(job, 0, DONE), endedPod(job, 1, FULL)];
   test.each<[string, Job, readonly Pod[], number, "due" | "unreported" | undefined]>([
-    ["of a successful Job", complete, [], 59_999, "due"],
-    ["after a minute counts as unreported", complete, [], 60_000, "unreported"],
-    ["is present", complete, [broken, done], 60_000, undefined],
-    ["of another attempt does not count", complete, [broken], 60_000, "unreported"],
-    ["of a running pod does not exist yet", complete, [running], 60_000, "unreported"],
-    ["of a failed Job", failed, [], 59_999, "due"],
-    ["of a failed Job is no longer awaited after a minute", failed, [], 60_000, undefined],
-    ["of a failed Job is present", failed, [broken], 0, undefined],
-    ["of a failed Job must be that of the last pod", failed, [broken, running], 0, "due"],
+    ["is awaited for a succeeded Job without pods", complete, [], 59_999, "due"],
+    ["counts as missing a minute after the Job succeeded", complete, [], 60_000, "unreported"],
+    ["is present when a pod has succeeded", complete, [broken, done], 60_000, undefined],
+    [
+      "counts as missing when only a failed attempt of a succeeded Job is present",
+      complete,
+      [broken],
+      60_000,
+      "unreported",
+    ],
+    [
+      "counts as missing when the pod of a succeeded Job still runs after a minute",
+      complete,
+      [running],
+      60_000,
+      "unreported",
+    ],
+    ["is awaited for a failed Job without pods", failed, [], 59_999, "due"],
+    ["is no longer awaited a minute after the Job failed", failed, [], 60_000, undefined],
+    ["is present when the pod of a failed Job has ended", failed, [broken], 0, undefined],
+    ["is awaited while the last pod of a failed Job still runs", failed, [broken, running], 0, "due"],
   ])("%s", (_, of, pods, afterMs, expected) => {
     const look = { takenAtMs: ENDED_MS + afterMs };
     const seen = { job: of, pods };

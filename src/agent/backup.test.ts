@@ -113,7 +113,7 @@ const manifestIn = (store: MemoryStore): Manifest =>
   readManifest(store.objects.get(MANIFEST)?.bytes.toString() ?? "", KEY);
 
 describe("a backup", () => {
-  test("is an object as etcd sent it, and a manifest written last", async () => {
+  test("stores the object as etcd sent it, and its manifest last", async () => {
     const { store, run } = world();
     const object = await run();
     assert.deepEqual(store.calls, [`head ${KEY}`, `get ${MANIFEST}`, `put ${KEY}`, `put ${MANIFEST}`, `head ${KEY}`]);
@@ -157,7 +157,7 @@ describe("a backup", () => {
     });
   });
 
-  test("that an earlier attempt completed is reported again, and nothing is written", async () => {
+  test("reports an earlier attempt's completed object again, and writes nothing", async () => {
     const { store, run } = world();
     const first = await run();
     store.calls.length = 0;
@@ -169,17 +169,17 @@ describe("a backup", () => {
   });
 
   test.each<[string, (store: MemoryStore) => void]>([
-    ["without a manifest", (store) => store.objects.delete(MANIFEST)],
+    ["its manifest is missing", (store) => store.objects.delete(MANIFEST)],
     [
-      "that is truncated",
+      "its object is truncated",
       (store) => store.objects.set(KEY, { ...store.objects.get(KEY)!, bytes: snapshot.subarray(0, 99) }),
     ],
     [
-      "of another attempt than the manifest",
+      "its object is of another attempt than its manifest",
       (store) => store.objects.set(KEY, { bytes: snapshot, metadata: { "backup-uid": "ours", attempt: "late" } }),
     ],
-    ["that is gone, with a manifest left", (store) => store.objects.delete(KEY)],
-  ])("that is incomplete (%s) is deleted and made again", async (_what, spoil) => {
+    ["its object is missing", (store) => store.objects.delete(KEY)],
+  ])("deletes an incomplete object and stores it again: %s", async (_what, spoil) => {
     const { store, run } = world();
     const first = await run();
     const before = manifestIn(store).attempt;
@@ -193,7 +193,7 @@ describe("a backup", () => {
     assert.equal(store.objects.get(KEY)?.metadata.attempt, manifestIn(store).attempt);
   });
 
-  test("that a concurrent attempt is completing is awaited, and its result reported", async () => {
+  test("waits for a concurrent attempt, and reports its result", async () => {
     const { store, clock, run } = world();
     const first = await run();
     const theirs = new Map(store.objects);
@@ -203,7 +203,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects, theirs);
   });
 
-  test("stops waiting for a concurrent attempt when it is stopped", async () => {
+  test("stops waiting for a concurrent attempt when it is cancelled", async () => {
     const { store, stop, clock, run } = world();
     await run();
     store.objects.delete(MANIFEST);
@@ -222,7 +222,7 @@ describe("a backup", () => {
       "a huge object at the manifest's key",
       (store) => store.objects.set(MANIFEST, { bytes: Buffer.alloc(70_000), metadata: {} }),
     ],
-  ])("is refused where there is %s, which stays", async (_what, change) => {
+  ])("is refused where there is %s, and changes nothing", async (_what, change) => {
     const { store, run } = world();
     await run({ backupUID: "theirs" });
     change(store);
@@ -231,7 +231,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects, before);
   });
 
-  test("without a manifest, which cannot be written, leaves no object", async () => {
+  test("leaves no object when its manifest cannot be written", async () => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `put ${MANIFEST}`) throw new StoreError("NoSpace", "the bucket is full");
@@ -240,7 +240,7 @@ describe("a backup", () => {
     assert.deepEqual(store.keys, []);
   });
 
-  test("that is stopped before its manifest leaves no object", async () => {
+  test("leaves no object when it is cancelled before the manifest is written", async () => {
     const { store, stop, run } = world();
     store.before = (call) => {
       if (call === `put ${MANIFEST}`) stop.abort();
@@ -261,7 +261,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects.get(KEY), theirs);
   });
 
-  test("deletes a late manifest of another pod of the same Job", async () => {
+  test("deletes a manifest that an earlier pod of the same Job writes late", async () => {
     const { store, run } = world();
     await run();
     const late = store.objects.get(MANIFEST)!;
@@ -275,7 +275,7 @@ describe("a backup", () => {
     assert.equal(manifestIn(store).attempt, store.objects.get(KEY)?.metadata.attempt);
   });
 
-  test("that another attempt completed before our manifest is that attempt's", async () => {
+  test("reports another attempt's backup that was completed before its own manifest", async () => {
     const { store, run } = world();
     const first = await run({ compression: "Zstd" });
     const theirs = new Map(store.objects);
@@ -288,7 +288,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects, theirs);
   });
 
-  test("that another attempt completed during our copy is that attempt's", async () => {
+  test("reports another attempt's backup that was completed during its own upload", async () => {
     const { store, run } = world();
     const first = await run();
     const theirs = new Map(store.objects);
@@ -304,7 +304,7 @@ describe("a backup", () => {
   test.each<[string, Record<string, string>, RegExp]>([
     ["another running attempt", THIRD, /^AnotherAttempt: .*backups\/db\.db/],
     ["another backup", { "backup-uid": "theirs" }, /^ObjectExists: .*with uid theirs/],
-  ])("fails when its key is taken by %s during the copy, and nothing is deleted", async (_other, metadata, message) => {
+  ])("fails when %s takes its key during the upload, and deletes nothing", async (_other, metadata, message) => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `put ${KEY}`) store.objects.set(KEY, { bytes: snapshot, metadata });
@@ -315,8 +315,11 @@ describe("a backup", () => {
 
   test.each<[string, (store: MemoryStore) => void]>([
     ["is gone", (store) => store.objects.delete(KEY)],
-    ["was replaced by a third attempt's", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD })],
-  ])("is not completed with another attempt's late manifest when its object %s", async (_what, change) => {
+    [
+      "was replaced by a third attempt's object",
+      (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD }),
+    ],
+  ])("fails when another attempt's late manifest exists and its object %s", async (_what, change) => {
     const { store, run } = world();
     await run();
     const late = store.objects.get(MANIFEST)!;
@@ -331,7 +334,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects.get(MANIFEST), late);
   });
 
-  test("written by two other attempts is left to them", async () => {
+  test("fails when another attempt overwrites its manifest, and keeps that manifest", async () => {
     const { store, run } = world();
     await run();
     const late = store.objects.get(MANIFEST)!;
@@ -343,7 +346,7 @@ describe("a backup", () => {
     assert.deepEqual(store.keys, [MANIFEST]);
   });
 
-  test("is refused when a foreign manifest appears", async () => {
+  test("is refused when another backup writes a manifest at its key", async () => {
     const { store, run } = world();
     await run({ backupUID: "theirs" });
     const theirs = store.objects.get(MANIFEST)!;
@@ -362,7 +365,7 @@ describe("a backup", () => {
       "was truncated",
       (store) => store.objects.set(KEY, { ...store.objects.get(KEY)!, bytes: snapshot.subarray(0, 99) }),
     ],
-  ])("fails when its object %s before its manifest is written", async (_what, change) => {
+  ])("fails when its object %s before the manifest is written", async (_what, change) => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `put ${MANIFEST}`) change(store);
@@ -370,7 +373,7 @@ describe("a backup", () => {
     assert.match(await failure(run()), /^AnotherAttempt: /);
   });
 
-  test("that is complete stays when the store fails the last request", async () => {
+  test("keeps a complete object when the store fails the last request", async () => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `head ${KEY}` && store.objects.has(MANIFEST)) throw new StoreError("Timeout", "no answer");
@@ -380,23 +383,23 @@ describe("a backup", () => {
   });
 });
 
-describe("members that fail", () => {
+describe("a member that fails during a backup", () => {
   const down = new OperatorError("EtcdUnavailable", "Snapshot at m1:2379: broken off");
 
-  test("are replaced by the next one, once each", async () => {
+  test("is replaced by the next member, each at most once", async () => {
     const { store, run } = world([memberWith("m1:2379", down), memberWith("m2:2379", down), memberWith("m3:2379")]);
     await run();
     assert.deepEqual(store.calls.filter((call) => call === `put ${KEY}`).length, 3);
     assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
   });
 
-  test("are the reason when no other is left, and nothing is stored", async () => {
+  test("fails the backup when no other member is left, and nothing is stored", async () => {
     const { store, run } = world([memberWith("m1:2379", down), memberWith("m2:2379", down)]);
     assert.equal(await failure(run()), "SourceUnreachable: Snapshot at m1:2379: broken off");
     assert.deepEqual(store.keys, []);
   });
 
-  test("without a quorum are replaced by the others", async () => {
+  test("without a quorum is replaced by another member", async () => {
     const lost = memberWith("m1:2379");
     const noLeader = new OperatorError("EtcdUnavailable", "Range at m1:2379: etcdserver: no leader");
     const refusal = new ConnectError("etcdserver: no leader", Code.Unavailable);
@@ -407,7 +410,7 @@ describe("members that fail", () => {
     assert.equal(await failure(world([{ source, status }]).run()), "NoQuorum: Range at m1:2379: etcdserver: no leader");
   });
 
-  test("are the reason when only a member of another cluster is left", async () => {
+  test("fails the backup when only a member of another cluster is left", async () => {
     const other = memberWith("m2:2379");
     const { store, run } = world([
       memberWith("m1:2379", down),
@@ -418,7 +421,7 @@ describe("members that fail", () => {
     assert.deepEqual(store.keys, []);
   });
 
-  test("are not replaced when the store fails", async () => {
+  test("is not replaced when the object store fails", async () => {
     const { store, run } = world([memberWith("m1:2379"), memberWith("m2:2379")]);
     store.before = (call) => {
       if (call === `put ${KEY}`) throw new StoreError("Timeout", "no answer");
@@ -428,10 +431,10 @@ describe("members that fail", () => {
   });
 });
 
-describe("a deletion", () => {
+describe("a deletion of a backup", () => {
   const never = new AbortController().signal;
 
-  test("deletes the manifest first, then the object, and finds nothing the next time", async () => {
+  test("deletes the manifest, then the object, and finds nothing when it is repeated", async () => {
     const { store, run } = world();
     await run();
     store.calls.length = 0;
@@ -442,9 +445,12 @@ describe("a deletion", () => {
   });
 
   test.each<[string, (store: MemoryStore) => void]>([
-    ["its object when the manifest is gone", (store) => store.objects.delete(MANIFEST)],
-    ["its manifest when the object is gone", (store) => store.objects.delete(KEY)],
-    ["its object without metadata", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: {} })],
+    ["its object when the manifest is missing", (store) => store.objects.delete(MANIFEST)],
+    ["its manifest when the object is missing", (store) => store.objects.delete(KEY)],
+    [
+      "its object when the object has no metadata",
+      (store) => store.objects.set(KEY, { bytes: snapshot, metadata: {} }),
+    ],
   ])("deletes %s", async (_what, change) => {
     const { store, run } = world();
     await run();
@@ -469,7 +475,7 @@ describe("a deletion", () => {
         store.objects.set(MANIFEST, { bytes: Buffer.from("{}"), metadata: {} });
       },
     ],
-  ])("leaves %s", async (_what, change) => {
+  ])("keeps %s", async (_what, change) => {
     const { store, run } = world();
     await run({ backupUID: "theirs" });
     change(store);

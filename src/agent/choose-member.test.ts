@@ -69,7 +69,7 @@ const corrupt = (id: number | undefined) =>
   ({ type: "CORRUPT", memberId: id === undefined ? undefined : memberId(BigInt(id)) }) as const;
 const noSpace = { type: "NOSPACE", memberId: memberId(2n) } as const;
 
-describe("the member that is read", () => {
+describe("the agent reads", () => {
   test.each<[string, readonly Answer[], number]>([
     [
       "the follower with the highest applied index",
@@ -78,9 +78,9 @@ describe("the member that is read", () => {
     ],
     ["the leader when it is alone", [member(1)], 1],
     ["the leader when no follower answers", [silent(2), member(1), silent(3)], 1],
-    ["the leader when there are only learners beside it", [member(1), member(2, { isLearner: true })], 1],
+    ["the leader when all others are learners", [member(1), member(2, { isLearner: true })], 1],
     [
-      "no member without a leader",
+      "no member that has no leader",
       [member(1), member(2, { leaderId: undefined, raftAppliedIndex: 200 }), member(3)],
       3,
     ],
@@ -90,7 +90,7 @@ describe("the member that is read", () => {
       3,
     ],
     ["a member with NOSPACE when all have it", [member(1, { alarms: [noSpace] }), member(2, { alarms: [noSpace] })], 2],
-  ])("is %s", (_which, answers, expected) => {
+  ])("%s", (_which, answers, expected) => {
     assert.equal(chooseMember(answers, "cdf").source.address, `m${expected}:2379`);
     assert.equal(chooseMember(answers, undefined).source.address, `m${expected}:2379`);
   });
@@ -98,27 +98,37 @@ describe("the member that is read", () => {
   test.each<[string, readonly Answer[], FailureReason, RegExp]>([
     ["no member answers", [silent(1), silent(2)], "SourceUnreachable", /m1:2379: down; .*m2:2379: down/],
     [
-      "one is not trusted, and the rest are down",
+      "one member's certificate is not trusted, and the others are down",
       [silent(1), refusing(2, untrusted)],
       "SourceTLS",
       /m1.*m2.*untrusted/,
     ],
-    ["one refuses the user", [silent(1), refusing(2, unknownUser)], "SourceAuth", /m2:2379: .*authentication failed/],
-    ["an answering member has lost the others", [silent(1), refusing(2, noLeader)], "NoQuorum", /m2:2379: .*no leader/],
     [
-      "one refuses the user, and another is of another cluster",
+      "one member refuses the user",
+      [silent(1), refusing(2, unknownUser)],
+      "SourceAuth",
+      /m2:2379: .*authentication failed/,
+    ],
+    ["the answering member has no leader", [silent(1), refusing(2, noLeader)], "NoQuorum", /m2:2379: .*no leader/],
+    [
+      "one member refuses the user, and another is of another cluster",
       [member(1, { clusterId: clusterId(0xabcn) }), refusing(2, unknownUser)],
       "SourceAuth",
       /expected was cdf; .*authentication failed/,
     ],
-    ["there are only learners", [member(2, { isLearner: true })], "SourceUnreachable", /only learners answer.*m2/],
+    ["only learners answer", [member(2, { isLearner: true })], "SourceUnreachable", /only learners answer.*m2/],
     [
-      "no member knows a leader",
+      "no member has a leader",
       [member(1, { leaderId: undefined }), silent(2)],
       "NoQuorum",
       /no member knows a leader.*m1/,
     ],
-    ["all have the alarm CORRUPT", [member(1, { alarms: [corrupt(1)] }), silent(2)], "SnapshotCorrupt", /CORRUPT.*m1/],
+    [
+      "all members have the alarm CORRUPT",
+      [member(1, { alarms: [corrupt(1)] }), silent(2)],
+      "SnapshotCorrupt",
+      /CORRUPT.*m1/,
+    ],
     [
       "the alarm CORRUPT names no member",
       [member(1, { alarms: [corrupt(undefined)] }), member(2, { alarms: [corrupt(undefined)] })],
@@ -126,37 +136,37 @@ describe("the member that is read", () => {
       /CORRUPT/,
     ],
     [
-      "all are of another cluster",
+      "all members are of another cluster",
       [member(1, { clusterId: clusterId(0xabcn) }), member(2, { clusterId: clusterId(0xabcn) })],
       "WrongCluster",
       /m1:2379 belongs to the cluster abc, expected was cdf; m2:2379 belongs to the cluster abc/,
     ],
     [
-      "one is of another cluster, and the others may come back",
+      "one member is of another cluster, and the others do not answer",
       [member(1, { clusterId: clusterId(0xabcn) }), silent(2)],
       "SourceUnreachable",
       /m1:2379 belongs to the cluster abc, expected was cdf; .*m2:2379: down/,
     ],
     [
-      "one is of another cluster, and the rest know no leader",
+      "one member is of another cluster, and the others have no leader",
       [member(1, { leaderId: undefined }), member(2, { clusterId: clusterId(0xabcn) })],
       "NoQuorum",
       /no member knows a leader; asked were m1:2379$/,
     ],
-  ])("is none when %s", (_what, answers, reason, message) => {
+  ])("no member, and reports why, when %s", (_what, answers, reason, message) => {
     assert.throws(
       () => chooseMember(answers, "cdf"),
       (thrown) => thrown instanceof AgentError && thrown.reason === reason && message.test(thrown.message),
     );
   });
 
-  test("is not of another cluster, whatever its index, when the cluster ID is known", () => {
+  test("no member of another cluster, whatever its applied index, when the cluster ID is known", () => {
     const stranger = member(2, { clusterId: clusterId(0xabcn), raftAppliedIndex: 200 });
     assert.equal(chooseMember([stranger, member(1)], "cdf").source.address, "m1:2379");
     assert.equal(chooseMember([member(1), stranger, member(3)], "cdf").source.address, "m3:2379");
   });
 
-  test("is not chosen from two clusters without a cluster ID", () => {
+  test("no member when the members are of two clusters and the cluster ID is unknown", () => {
     const two = [member(1), member(2, { clusterId: clusterId(0xabcn) })];
     assert.throws(() => chooseMember(two, undefined), /m2:2379 belongs to the cluster abc, expected was cdf/);
     assert.throws(() => chooseMember([member(1)], "abc"), /m1:2379 belongs to the cluster cdf, expected was abc/);

@@ -24,7 +24,7 @@ function sourceWith(change: Partial<ContentSource> = {}) {
   return { source, asked };
 }
 
-test("a member reports the snapshot's content at a revision that the snapshot contains", async () => {
+test("keys and hash are read from the member at the snapshot's revision", async () => {
   const { source, asked } = sourceWith();
   const content = { keys: 0, hashKV: { hash: 0, compactRevision: "-1" }, authEnabled: true };
   assert.deepEqual(await contentOf(source, small, signal), content);
@@ -34,7 +34,7 @@ test("a member reports the snapshot's content at a revision that the snapshot co
   ]);
 });
 
-test("what a member does not report is omitted", async () => {
+test("a fact that the member does not report is omitted", async () => {
   for (const [name, rest] of [
     ["keys", ["hashKV", "authEnabled"]],
     ["hashKV", ["keys", "authEnabled"]],
@@ -45,13 +45,13 @@ test("what a member does not report is omitted", async () => {
   }
 });
 
-test("a large member is not asked for a hash, which would block it", async () => {
+test("no hash is requested from a member with a large database, which would block it", async () => {
   const { source, asked } = sourceWith();
   const { hashKV } = await contentOf(source, { ...small, dbSizeBytes: small.dbSizeBytes + 1 }, signal);
   assert.deepEqual([hashKV, asked], [undefined, [["keys", 9n]]]);
 });
 
-test("a stop and a defect are thrown", async () => {
+test("a cancellation and a programming error are thrown", async () => {
   const cancelled = new OperatorError("Cancelled", "stop");
   for (const thrown of [cancelled, new TypeError("a defect")]) {
     const { source } = sourceWith({ keys: () => Promise.reject(thrown) });

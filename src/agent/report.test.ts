@@ -35,7 +35,7 @@ const plain: FetchedSnapshot = {
   hasManifest: false,
 };
 
-test("a report is parsed as it was written", () => {
+test("a report is written and parsed unchanged", () => {
   const reports: readonly AgentReport[] = [
     { ok: true, kind: "backup", object },
     { ok: true, kind: "delete", deleted: false },
@@ -64,7 +64,7 @@ test("a report is parsed as it was written", () => {
   }
 });
 
-test("a message that is too long is cut, and the reason stays", () => {
+test("a message is cut so that the report fits 4096 bytes, and its reason stays", () => {
   // In JSON: one byte, two of each kind, three, four, and six.
   const unit = fc.constantFrom("a", '"', "é", "€", "😀", "\u0000", "\ud800");
   fc.assert(
@@ -78,7 +78,7 @@ test("a message that is too long is cut, and the reason stays", () => {
   );
 });
 
-test("text that is no report is undefined", () => {
+test("text that is not a valid report is ignored", () => {
   const { sha256: _, ...incomplete } = object;
   for (const value of [
     undefined,
@@ -104,12 +104,12 @@ test("text that is no report is undefined", () => {
   assert.equal(reportIn('{"ok":true,"kind":"del'), undefined);
 });
 
-test("whether a retry may help does not depend on the text", () => {
+test("retry is derived from the reason, not from the report's text", () => {
   const text = JSON.stringify({ ok: false, reason: "WrongCluster", message: "another one", retry: true });
   assert.deepEqual(reportIn(text), { ok: false, reason: "WrongCluster", message: "another one", retry: false });
 });
 
-test("progress is parsed, and other text is undefined", () => {
+test("progress is parsed, and any other text is ignored", () => {
   const progress = { phase: "Copying", bytesRead: 1, bytesStored: 2, bytesExpected: 3, since: "2026-11-22T11:00:00Z" };
   assert.deepEqual(progressIn(JSON.stringify(progress)), progress);
   assert.equal(progressIn(JSON.stringify({ ...progress, bytesRead: "1" })), undefined);

@@ -65,7 +65,7 @@ async function failure(task: unknown, signal?: AbortSignal): Promise<string> {
   return `${report.reason}: ${report.message}`;
 }
 
-test("a corrupt stored snapshot is not retried, except where a retry may help", async () => {
+test("a corrupt stored snapshot is not retried, and an unreachable etcd is", async () => {
   writeFileSync(join(volume, "odd.db"), Buffer.alloc(5_000, "x"));
   const odd = await run({ ...fetching, key: "odd.db" });
   rmSync(join(volume, "odd.db"));
@@ -93,7 +93,7 @@ describe("a task", () => {
       { ...backup, source: { endpoints: ["https://127.0.0.1:1", "http://127.0.0.1:1"], authDir: home } },
       /^BadTask: .*http:\/\/127\.0\.0\.1:1.* https:\/\//,
     ],
-    ["from nowhere", { ...backup, source: { endpoints: [] } }, /^BadTask: .* source\.endpoints: /],
+    ["without source endpoints", { ...backup, source: { endpoints: [] } }, /^BadTask: .* source\.endpoints: /],
     [
       "with an invalid URL",
       { ...backup, source: { endpoints: ["etcd-0:2379"] } },
@@ -122,11 +122,11 @@ describe("a task", () => {
     ],
     ["with an invalid hash", { ...fetching, expect: { sha256: "0" } }, /^BadTask: .* expect\.sha256: /],
     ["with an unknown compression", { ...backup, compression: "Gzip" }, /^BadTask: .* compression: /],
-  ])("%s is refused, naming the field", async (_what, task, expected) => {
+  ])("%s is refused, with the field in the message", async (_what, task, expected) => {
     assert.match(await failure(task), expected);
   });
 
-  test("with a wrong login fails", async () => {
+  test("without user name and password in its auth directory fails with SourceAuth", async () => {
     const authDir = join(home, "basic-auth");
     mkdirSync(authDir);
     for (const name of ["username", "password"]) writeFileSync(join(authDir, name), "postgres");
@@ -139,20 +139,20 @@ describe("a task", () => {
     assert.match(await failure({ ...backup, source }), /^SourceUnreachable: /);
   });
 
-  test("is refused for a missing volume", async () => {
+  test("for a missing volume is refused", async () => {
     assert.match(
       await failure({ ...deletion, destination: { store: "volume", path: join(home, "none") } }),
       /^NoSuchBucket: /,
     );
   });
 
-  test("succeeds: there is nothing to delete", async () => {
+  test("that deletes an object that does not exist succeeds", async () => {
     const { report, log } = await run(deletion);
     assert.deepEqual(report, { ok: true, kind: "delete", deleted: false });
     assert.ok(log.includes("db.db") && !log.includes('"level":"error"'), log);
   });
 
-  test("succeeds: a snapshot is fetched, and its data moved into place", async () => {
+  test("that fetches a snapshot succeeds, and the next one moves its data to its final path", async () => {
     writeFileSync(join(volume, "plain.db"), etcdSnapshot());
     const { report } = await run({ ...fetching, key: "plain.db" });
     assert.ok(
@@ -171,11 +171,11 @@ describe("a task", () => {
     rmSync(join(volume, "plain.db"));
   });
 
-  test("that is stopped before it begins reports Stopped", async () => {
+  test("that is cancelled before it begins reports Stopped", async () => {
     assert.match(await failure(backup, AbortSignal.abort()), /^Stopped: /);
   });
 
-  test("that fails because it is stopped reports Stopped", async () => {
+  test("that fails because it is cancelled reports Stopped", async () => {
     const stop = new AbortController();
     const keyFile = join(home, "key-of-the-stopped");
     const running = failure({ ...backup, encryption: { keyFile } }, stop.signal);
@@ -183,7 +183,7 @@ describe("a task", () => {
     assert.match(await running, /^Stopped: .*ENOENT/);
   });
 
-  test("from a missing etcd names the address", async () => {
+  test("that backs up an etcd that does not answer reports its address", async () => {
     assert.match(await failure(backup), /^SourceUnreachable: .*127\.0\.0\.1:1/);
     assert.deepEqual(
       readdirSync(volume).filter((name) => !name.startsWith(".")),
@@ -191,7 +191,7 @@ describe("a task", () => {
     );
   });
 
-  test("without a free port for its progress fails", async () => {
+  test("without a free port for its progress fails with Internal", async () => {
     const server = createServer().listen(0);
     const { port } = server.address() as { port: number };
     const reportFile = join(home, "report-port");
@@ -208,7 +208,7 @@ describe("a task", () => {
   });
 });
 
-describe("the key of a backup", () => {
+describe("the encryption key of a backup", () => {
   const keyFile = join(home, "key");
   const secret = "3fa1".repeat(16);
 
@@ -221,7 +221,7 @@ describe("the key of a backup", () => {
       { keyID: "00000000" },
       /^BadKey: .*\/key holds the key [0-9a-f]{8}; it must be the key 00000000/,
     ],
-  ])("%s is refused before any request, and never shown", async (_what, content, more, expected) => {
+  ])("%s is refused before any request, and never logged", async (_what, content, more, expected) => {
     rmSync(keyFile, { force: true });
     if (content !== undefined) writeFileSync(keyFile, content);
     const { report, log } = await run({ ...backup, encryption: { keyFile, ...more } });
@@ -237,7 +237,7 @@ describe("the key of a backup", () => {
   });
 });
 
-test("progress is served, and nothing else", async () => {
+test("progress is served at its path by GET only", async () => {
   const board = new ProgressBoard(Date.UTC(2026, 10, 22, 11));
   const server = await serveProgress(board, 0);
   try {

@@ -20,8 +20,8 @@ async function mounted(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(tlsDir, name), text);
 }
 
-describe("sources of a task that runs for years", () => {
-  test("keep their connections until a file changes", async () => {
+describe("sources of a long-running task", () => {
+  test("keep their connections until a TLS file changes", async () => {
     const sources = new LastingSources({ endpoints: ["https://127.0.0.1:1"], tlsDir });
     const asked = async (): Promise<readonly Answer["source"][]> =>
       (await sources.ask(signal, new Set())).map(({ source }) => source);
@@ -39,7 +39,7 @@ describe("sources of a task that runs for years", () => {
     sources.close();
   });
 
-  test("refuse half of a certificate pair", async () => {
+  test("refuse a certificate without its key", async () => {
     await rm(join(tlsDir, "tls.key"));
     const sources = new LastingSources({ endpoints: ["https://127.0.0.1:1"], tlsDir });
     await assert.rejects(

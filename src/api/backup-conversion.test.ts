@@ -72,8 +72,8 @@ const alpha = fc
   })
   .map((spec) => alphaSpec.parse(spec) as Json);
 
-describe("an EtcdBackup survives the conversion to the other version and back", () => {
-  test("when v1beta1 wrote it, and its v1alpha1 form fits that schema", () => {
+describe("an EtcdBackup is unchanged after a conversion to the other version and back", () => {
+  test("when v1beta1 wrote it, and its v1alpha1 form fits the v1alpha1 schema", () => {
     fc.assert(
       fc.property(betaSpec, fc.constantFrom(undefined, { a: "1" }), (spec, annotations) => {
         const object = as("v1beta1", spec, annotations);
@@ -97,7 +97,7 @@ describe("an EtcdBackup survives the conversion to the other version and back", 
     );
   });
 
-  test("with unknown fields of a newer operator, at every depth", () => {
+  test("when it has unknown fields of a newer operator at any depth", () => {
     const newer = { newer: { a: [1] } };
     fc.assert(
       fc.property(betaSpec, fc.constantFrom("whole", "source", "destination", "store"), (spec, at) => {
@@ -119,7 +119,7 @@ describe("an EtcdBackup survives the conversion to the other version and back", 
   });
 });
 
-test("the URLs of v1alpha1 win over the annotation", () => {
+test("URLs that are edited in v1alpha1 replace those in the annotation", () => {
   fc.assert(
     fc.property(betaSpec, alpha, (before, edit) => {
       const { metadata, ...rest } = down(as("v1beta1", before));
@@ -132,7 +132,7 @@ test("the URLs of v1alpha1 win over the annotation", () => {
   );
 });
 
-test("a manifest of 2020 has one endpoint, and the whole key as a URL", () => {
+test("a v1alpha1 EtcdBackup of 2020 becomes one endpoint and a URL template", () => {
   const spec = {
     source: { clusterURL: "http://my-cluster:2379" },
     destination: { objectURLTemplate: "gs://my-bucket/{{ .UID }}.db" },
@@ -150,7 +150,7 @@ test("a manifest of 2020 has one endpoint, and the whole key as a URL", () => {
 test.each([
   [{ clusterName: "orders" }, "http://orders:2379"],
   [{ endpoints: ["https://b:1", "https://a:1"] }, "https://b:1"],
-])("v1alpha1 shows the nearest URL of the source %j", (from, clusterURL) => {
+])("v1alpha1 shows the source %j as the URL %s", (from, clusterURL) => {
   const spec = backupSpecSchema.parse({ source: from, destination: { url: { template: "s3://b/k" } } }) as Json;
   const { spec: seen, metadata } = down(as("v1beta1", spec));
   expect(seen).toMatchObject({ source: { clusterURL } });
@@ -162,12 +162,12 @@ test.each([
   [{ gcs: { bucket: "b" } }, "gs://b"],
   [{ azure: { account: "acc", container: "con", prefix: "p" } }, "azblob://con/p"],
   [{ volume: { claimName: "c", path: "p" } }, "volume://c/p"],
-])("v1alpha1 shows the nearest URL of the destination %j", (to, objectURLTemplate) => {
+])("v1alpha1 shows the destination %j as the URL %s", (to, objectURLTemplate) => {
   const spec = backupSpecSchema.parse({ source: { clusterName: "orders" }, destination: to }) as Json;
   expect(down(as("v1beta1", spec)).spec).toMatchObject({ destination: { objectURLTemplate } });
 });
 
-test("every EtcdBackup is converted, and the result fits v1beta1, whatever its annotation", () => {
+test("every EtcdBackup is converted, and its v1beta1 form fits the schema, whatever its annotation is", () => {
   const words = ["spec", "source", "destination", "clusterURL", "objectURLTemplate", "clusterName", "endpoints"];
   const key = fc.constantFrom(...words, "url", "template", "s3", "bucket", "volume", "__proto__", "x");
   const { tree } = fc.letrec((tie) => ({

@@ -129,11 +129,11 @@ function stored(object: Json): Json {
   return { ...object, metadata: isEmpty ? metadata : { ...metadata, annotations } };
 }
 
-describe("an object survives the conversion to the other version and back", () => {
+describe("an object is unchanged after a conversion to the other version and back", () => {
   test.each([
     { kind: "EtcdCluster", specs: betaCluster },
     { kind: "EtcdPeer", specs: betaPeer },
-  ])("when v1beta1 wrote an $kind", ({ kind, specs }) => {
+  ])("when v1beta1 wrote the $kind", ({ kind, specs }) => {
     fc.assert(
       fc.property(specs, metadata, (spec, meta) => {
         const object = as("v1beta1", kind, spec, meta);
@@ -167,7 +167,7 @@ describe("an object survives the conversion to the other version and back", () =
     )
     .map((spec) => alphaSpec.parse(spec) as Json);
 
-  test("when v1alpha1 wrote an EtcdCluster, and no annotation is added", () => {
+  test("when v1alpha1 wrote the EtcdCluster, and no annotation is added", () => {
     fc.assert(
       fc.property(alphaCluster, metadata, (spec, meta) => {
         const object = as("v1alpha1", "EtcdCluster", spec, meta);
@@ -177,7 +177,7 @@ describe("an object survives the conversion to the other version and back", () =
     );
   });
 
-  test("fields that v1alpha1 lacks survive every edit of its other fields", () => {
+  test("and keeps fields that v1alpha1 lacks after any edit in v1alpha1", () => {
     fc.assert(
       fc.property(betaCluster, alphaCluster, (before, edit) => {
         const seen = down(as("v1beta1", "EtcdCluster", before));
@@ -199,7 +199,7 @@ describe("an object survives the conversion to the other version and back", () =
   });
 });
 
-test("fields of v1alpha1 keep their meaning for members", () => {
+test("fields of v1alpha1 are converted to v1beta1 fields with the same effect on members", () => {
   const spec = {
     replicas: 3,
     version: "3.5.35",
@@ -218,13 +218,13 @@ test("fields of v1alpha1 keep their meaning for members", () => {
   expect(revisionOf(askedIn(converted, undefined))).toMatch(/^[0-9a-f]{16}$/);
 });
 
-test("one annotation has the fields that v1alpha1 lacks, and no others", () => {
+test("the annotation has the fields that v1alpha1 lacks, and no others", () => {
   const spec = clusterSpecSchema.parse({ replicas: 3, etcd: { quotaBackendBytes: "Auto" }, tls: NO_TLS });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
   expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"etcd":{"quotaBackendBytes":"Auto"}}' } });
 });
 
-test("a cluster without an explicit choice of TLS has that in its annotation: v1alpha1 means no TLS", () => {
+test("the annotation of a cluster without spec.tls records that, since v1alpha1 means no TLS", () => {
   const spec = clusterSpecSchema.parse({ replicas: 3 });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
   expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"tls":null}' } });
@@ -260,7 +260,7 @@ function withNewer(spec: Json, at: string): Json {
 const ANYWHERE = ["whole", "storage", "template", "metadata", "spec", "container"];
 const OF_PEER = ["previous", "previous.template", "previous.metadata", "previous.spec", "previous.container"];
 
-describe("unknown fields of a newer operator survive, but not in places where v1alpha1 would prune them", () => {
+describe("unknown fields of a newer operator survive the conversion to v1alpha1 and back", () => {
   test.each([
     ...ANYWHERE.map((at) => ({ kind: "EtcdCluster", specs: betaCluster, at, schema: alphaSpec })),
     ...[...ANYWHERE, ...OF_PEER].map((at) => ({ kind: "EtcdPeer", specs: betaPeer, at, schema: alphaPeerSpec })),
@@ -302,7 +302,7 @@ describe("an annotation that no conversion wrote", () => {
       deep(9_000),
       TOO_LARGE,
     ].map((text) => ({ text, is: text.slice(0, 60) })),
-  )("stays on the object, which is converted without it: $is", ({ text }) => {
+  )("stays on the object, and its fields are converted without it: $is", ({ text }) => {
     const object = withText(text, alphaSpec.parse({ replicas: 3 }) as Json);
     const beta = up(object);
     expect(beta.metadata).toEqual(object.metadata);
@@ -313,13 +313,13 @@ describe("an annotation that no conversion wrote", () => {
     expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"paused":true}', a: "1" } });
   });
 
-  test("that was written into v1beta1 by hand does not enter the spec by way of v1alpha1", () => {
+  test("and that was written into a v1beta1 object is dropped in v1alpha1", () => {
     const spec = clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS }) as Json;
     const object = as("v1beta1", "EtcdCluster", spec, { annotations: { [BEYOND]: '{"paused":true}' } });
     expect(down(object).metadata).toEqual({ name: "my-etcd" });
   });
 
-  test("does not change fields that both versions have, nor restore a member's bootstrap", () => {
+  test("changes neither fields that both versions have nor a member's bootstrap", () => {
     const bootstrap = { initialClusterState: "New", static: { initialCluster: [{ host: "x" }] } };
     const planted = {
       clusterName: "b",
@@ -344,7 +344,7 @@ describe("an annotation that no conversion wrote", () => {
   });
 });
 
-describe("what is too large for an annotation", () => {
+describe("fields that are too large for an annotation", () => {
   const LIMIT = 262_144;
   const sizeOf = ({ metadata }: Json) => {
     const entries = Object.entries((metadata as { annotations?: Record<string, string> }).annotations ?? {});
@@ -355,7 +355,7 @@ describe("what is too large for an annotation", () => {
     return as("v1beta1", "EtcdCluster", spec, { annotations });
   };
 
-  test("is missing in v1alpha1, which reports that; smaller parts are there", () => {
+  test("are missing in v1alpha1, and the annotation reports that", () => {
     const annotations = { a: "y".repeat(100_000) };
     expect(up(down(large(100_000, annotations)))).toEqual(large(100_000, annotations));
     expect(down(large(300_000)).metadata).toMatchObject({ annotations: { [BEYOND]: TOO_LARGE } });
@@ -363,14 +363,14 @@ describe("what is too large for an annotation", () => {
     expect(other).toMatchObject({ annotations: { ...annotations, [BEYOND]: TOO_LARGE } });
   });
 
-  test("never exceeds the API server's limit of annotations", () => {
+  test("never make annotations exceed the API server's limit", () => {
     for (const bytes of [1_000, 155_900, 200_000, 262_100])
       for (const own of [10, 100_000, 255_980, 262_142])
         expect(sizeOf(down(large(bytes, { a: "y".repeat(own) })))).toBeLessThanOrEqual(LIMIT);
   });
 });
 
-test("every object is converted, and the result fits v1beta1, whatever its annotation", () => {
+test("every object is converted, and its v1beta1 form fits the schema, whatever its annotation is", () => {
   const words = ["spec", "storage", "podTemplate", "containers", "metadata", "annotations", "previous", "resources"];
   const key = fc.constantFrom(...words, "volumeClaimTemplate", "requests", BEYOND, "__proto__", "constructor", "x");
   const { tree } = fc.letrec((tie) => ({

@@ -15,11 +15,11 @@ test.each<[string, "True" | "False" | "Unknown", string, string | undefined]>([
   ["Verified", "Unknown", "VerificationFailed", undefined],
   ["Verified", "True", "Verified", undefined],
   ["Complete", "False", "SnapshotCorrupt", undefined],
-])("%s %s %s is a defect of the object: %s", (type, status, reason, expected) => {
+])("condition %s=%s with reason %s is the defect %s", (type, status, reason, expected) => {
   expect(defectReason(type, status, reason)).toBe(expected);
 });
 
-test("an object that was not checked has no defects", () => {
+test("an object without conditions has no defect", () => {
   expect(defectOf({})).toBeUndefined();
   expect(defectOf({ status: {} })).toBeUndefined();
 });

@@ -18,7 +18,7 @@ function edited(patch: unknown) {
   return editIn(asking(JSON.stringify(patch)));
 }
 
-test("dry run: without the annotation there is no edit", () => {
+test("dry run: an EtcdCluster without the annotation has no edit", () => {
   expect(editIn(cluster().cluster)).toBeUndefined();
 });
 
@@ -54,7 +54,7 @@ describe("dry run: the edit is a merge patch of spec", () => {
   ];
   test.each(cases)("$name", ({ patch, spec }) => expect(edited(patch)).toEqual({ is: "edit", spec }));
 
-  test("a removed value without a default is absent", () => {
+  test("a removed value without a default is missing", () => {
     const made = edited({ replacement: null, etcd: null });
     expect(made?.is === "edit" && Object.keys(made.spec).sort()).toEqual(
       Object.keys(SPEC)
@@ -64,7 +64,7 @@ describe("dry run: the edit is a merge patch of spec", () => {
   });
 });
 
-describe("dry run: a value that is not an edit is refused with what it may be", () => {
+describe("dry run: an annotation that is no edit is refused with a message", () => {
   const may = "it must be a JSON object, a merge patch of spec such as";
   const cases: readonly { readonly text: string; readonly why: string }[] = [
     { text: "true", why: `it is "true"; ${may}` },
@@ -107,7 +107,7 @@ describe("dry run: a value that is not an edit is refused with what it may be", 
   });
 });
 
-test("dry run: an edit cannot remove TLS by leaving it out", () => {
+test("dry run: an edit that removes spec.tls is refused while members use TLS", () => {
   const { metadata, spec } = asking('{"tls":null}');
   const given = { metadata, spec: { ...spec, tls: clusterTlsSchema.parse({ peer: { provider: "None" } }) } };
   const why =
@@ -115,7 +115,7 @@ test("dry run: an edit cannot remove TLS by leaving it out", () => {
   expect(editIn(given)).toEqual({ is: "refused", why });
 });
 
-describe("dry run: providers of certificates", () => {
+describe("dry run: the provider of certificates may be edited", () => {
   const given = (side: string, provider: string, patch: object) => {
     const { metadata, spec } = asking(JSON.stringify({ tls: { [side]: patch } }));
     return editIn({ metadata, spec: { ...spec, tls: clusterTlsSchema.parse({ [side]: made(provider) }) } });
@@ -136,12 +136,12 @@ describe("dry run: providers of certificates", () => {
     ["peer", "Operator", "Secret"],
     ["peer", "Operator", "CertManager"],
     ["client", "Operator", "Secret"],
-  ])("%s certificates may change from %s to %s", (side, before, after) => {
+  ])("for %s certificates from %s to %s", (side, before, after) => {
     expect(given(side, before, { secret: null, ...made(after) })).toMatchObject({ is: "edit" });
   });
 });
 
-test("dry run: any annotation results in an edit or a sentence", () => {
+test("dry run: any annotation results in an edit or a message", () => {
   const field = fc.constantFrom(...Object.keys(SPEC), "image", "__proto__", "x");
   const text = fc.oneof(
     fc.string(),

@@ -35,7 +35,7 @@ test.each(Object.entries(good))("%s is a valid peer", (_, peer) => {
   expect(defectsOf(peer, "metrics")).toEqual([]);
 });
 
-test("an absent NetworkPolicy has no defects", () => {
+test("an absent NetworkPolicy or one without peers is accepted", () => {
   expect(whyNotNetworkPolicy(undefined)).toEqual([]);
   expect(whyNotNetworkPolicy({ enabled: true })).toEqual([]);
 });
@@ -109,7 +109,7 @@ test.each<[what: string, peer: object, ...says: string[]]>(wrong)("a peer with %
   expect(defectsOf(peer)).toEqual(says);
 });
 
-test("a misspelt list is refused", () => {
+test("a NetworkPolicy with a misspelt list of peers is refused", () => {
   expect(whyNotNetworkPolicy({ enabled: true, client: [] } as never)).toEqual([
     { field: "spec.networkPolicy.client", message: `${KNOWN} enabled or clients or metrics` },
   ]);
@@ -134,9 +134,9 @@ describe("a NetworkPolicy is refused for", () => {
     ["another network", "10.0.0.0/8", "11.0.0.0/16"],
     ["the whole network", "10.0.0.0/8", "10.0.0.0/8"],
     ["more than the whole network", "10.0.0.0/8", "10.0.0.0/7"],
-    ["a network of the other family", "::/0", "10.0.0.0/8"],
+    ["a network of the other address family", "::/0", "10.0.0.0/8"],
     ["the neighbouring network", "192.0.2.0/25", "192.0.2.128/26"],
-  ])("%s as an exception", (_, cidr, except) =>
+  ])("%s as the exception of a CIDR", (_, cidr, except) =>
     expect(defectsOf(block(cidr, except))).toEqual([
       `.ipBlock.except[0]: it is ${except}; it must be a part of ${cidr}, and not all of it`,
     ]),

@@ -22,16 +22,16 @@ const same: readonly (readonly (string | number)[])[] = [
   ["-1", -1, "-1000m"],
 ];
 
-test.each(same.map((amounts) => ({ amounts })))("quantity: $amounts are one amount", ({ amounts }) => {
+test.each(same.map((amounts) => ({ amounts })))("quantity: $amounts are the same amount", ({ amounts }) => {
   expect(new Set(amounts.map(billionthsOf)).size).toBe(1);
   expect(billionthsOf(amounts[0]!)).toBeTypeOf("bigint");
 });
 
-test("quantity: the amounts above differ from each other", () => {
+test("quantity: amounts of different groups differ", () => {
   expect(new Set(same.map(([first]) => billionthsOf(first!))).size).toBe(same.length);
 });
 
-test("quantity: amounts are in billionths; finer ones are rounded up, away from zero", () => {
+test("quantity: amounts are read in billionths, and finer amounts are rounded away from zero", () => {
   expect(billionthsOf("1")).toBe(1_000_000_000n);
   expect(billionthsOf("1n")).toBe(1n);
   expect(billionthsOf("0.1n")).toBe(1n);
@@ -41,18 +41,18 @@ test("quantity: amounts are in billionths; finer ones are rounded up, away from 
 });
 
 test.each(["", ".", "+", "Gi", "1gi", "1K", "1 Gi", " 1", "1Gi ", "1e", "1e3m", "1m1", "0x10", "one", "1e31", "1e-31"])(
-  "quantity: %j is not an amount",
+  "quantity: %j is invalid",
   (text) => {
     expect(billionthsOf(text)).toBeUndefined();
   },
 );
 
-test("quantity: the largest valid exponent results in a usable number", () => {
+test("quantity: the largest and smallest valid exponents are accepted", () => {
   expect(billionthsOf("1e30")).toBe(10n ** 39n);
   expect(billionthsOf("1e-30")).toBe(1n);
 });
 
-test("quantity: thousandths of a whole number are that number", () => {
+test("quantity: n thousand thousandths equal n", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 1_000_000 }), (n) => {
       expect(billionthsOf(`${n}000m`)).toBe(billionthsOf(n));
@@ -60,7 +60,7 @@ test("quantity: thousandths of a whole number are that number", () => {
   );
 });
 
-test("quantity: any text is an amount or not, and never throws", () => {
+test("quantity: any text is either an amount or invalid", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[+-]?[0-9.]{0,12}[numkKMGTPEie+-]{0,4}[0-9]{0,4}$/), (text) => {
       expect(["bigint", "undefined"]).toContain(typeof billionthsOf(text));
@@ -68,7 +68,7 @@ test("quantity: any text is an amount or not, and never throws", () => {
   );
 });
 
-test("a text of more than 64 characters is no quantity, since reading a million digits takes a second", () => {
+test("quantity: a text of more than 64 characters is invalid", () => {
   expect(billionthsOf(`${"0".repeat(63)}1`)).toBe(1_000_000_000n);
   expect(billionthsOf(`${"0".repeat(64)}1`)).toBeUndefined();
 });

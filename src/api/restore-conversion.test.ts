@@ -78,8 +78,8 @@ const alpha = fc
   })
   .map((spec) => alphaSpec.parse(spec) as Json);
 
-describe("an EtcdRestore survives the conversion to the other version and back", () => {
-  test("when v1beta1 wrote it, and its v1alpha1 form fits that schema", () => {
+describe("an EtcdRestore is unchanged after a conversion to the other version and back", () => {
+  test("when v1beta1 wrote it, and its v1alpha1 form fits the v1alpha1 schema", () => {
     fc.assert(
       fc.property(betaSpec, (spec) => {
         const object = as("v1beta1", spec);
@@ -103,7 +103,7 @@ describe("an EtcdRestore survives the conversion to the other version and back",
     );
   });
 
-  test("with unknown fields of a newer operator, at every depth", () => {
+  test("when it has unknown fields of a newer operator at any depth", () => {
     const newer = { newer: { a: [1] } };
     const inside = (value: unknown) => ({ ...(value as Json), ...newer });
     fc.assert(
@@ -125,7 +125,7 @@ describe("an EtcdRestore survives the conversion to the other version and back",
   });
 });
 
-test("fields of v1alpha1 win over the annotation", () => {
+test("fields that are edited in v1alpha1 replace those in the annotation", () => {
   fc.assert(
     fc.property(betaSpec, alpha, (before, edit) => {
       const { metadata, ...rest } = down(as("v1beta1", before));
@@ -138,7 +138,7 @@ test("fields of v1alpha1 win over the annotation", () => {
   );
 });
 
-test("a manifest of 2020 has an object by its URL, and a cluster with the usual defaults", () => {
+test("a v1alpha1 EtcdRestore of 2020 becomes an object URL and a cluster with defaults", () => {
   const spec = {
     source: { objectURL: "s3://backups/snapshot.db?disableSSL=true" },
     clusterTemplate: { clusterName: "restored-cluster", spec: { replicas: 3 } },
@@ -158,7 +158,7 @@ test.each([
   [{ object: { gcs: { bucket: "b", key: "k" } } }, "gs://b/k"],
   [{ object: { azure: { account: "acc", container: "con", key: "p" } } }, "azblob://con/p"],
   [{ object: { volume: { claimName: "c", key: "p" }, encryption: { keySecret: { name: "k" } } } }, "volume://c/p"],
-])("v1alpha1 shows the nearest URL of %j", (from, objectURL) => {
+])("v1alpha1 shows the source %j as the URL %s", (from, objectURL) => {
   const template = { clusterName: "restored", spec: { replicas: 1 } };
   const spec = restoreSpecSchema.parse({ source: from, clusterTemplate: template }) as Json;
   const { spec: seen, metadata } = down(as("v1beta1", spec)) as { spec: Json; metadata: { annotations: Json } };
@@ -166,7 +166,7 @@ test.each([
   expect(JSON.parse(metadata.annotations[BEYOND] as string)).toMatchObject({ source: from });
 });
 
-test("the initial contents of an EtcdCluster survive the conversion to v1alpha1 and back", () => {
+test("spec.bootstrap of an EtcdCluster is unchanged after a conversion to v1alpha1 and back", () => {
   const bootstrap = { fromBackup: { backupName: "nightly", until: { revision: "12" } } };
   const object = as("v1beta1", clusterSpecSchema.parse({ replicas: 3, bootstrap }) as Json, "EtcdCluster");
   const seen = down(object, "EtcdCluster");
@@ -174,7 +174,7 @@ test("the initial contents of an EtcdCluster survive the conversion to v1alpha1 
   expect((up(seen, "EtcdCluster").spec as Json).bootstrap).toEqual(bootstrap);
 });
 
-test("every EtcdRestore is converted", () => {
+test("every EtcdRestore is converted without an error", () => {
   fc.assert(
     fc.property(fc.object({ maxDepth: 3 }), fc.constantFrom("v1alpha1", "v1beta1"), (spec, version) => {
       const object = as(version, spec as Json);

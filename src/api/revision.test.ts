@@ -99,21 +99,21 @@ const same: readonly { name: string; templates: readonly PodTemplate[] }[] = [
   },
 ];
 
-describe("a revision is the same when", () => {
+describe("members have the same revision when", () => {
   test.each(same)("$name", ({ templates }) => {
     expect(new Set(templates.map((each) => of(each))).size).toBe(1);
   });
 });
 
 const different: readonly { name: string; revision: string }[] = [
-  { name: "nothing", revision: of({}) },
+  { name: "no change", revision: of({}) },
   { name: "another release", revision: of({}, "3.6.17") },
   { name: "an annotation", revision: of({ metadata: { annotations: { a: "1" } } }) },
-  { name: "another value of it", revision: of({ metadata: { annotations: { a: "2" } } }) },
-  { name: "an empty value of it", revision: of({ metadata: { annotations: { a: "" } } }) },
+  { name: "another value of the annotation", revision: of({ metadata: { annotations: { a: "2" } } }) },
+  { name: "an empty value of the annotation", revision: of({ metadata: { annotations: { a: "" } } }) },
   { name: "a limit", revision: of({ resources: { limits: { cpu: "1" } } }) },
-  { name: "a request of the same size", revision: of({ resources: { requests: { cpu: "1" } } }) },
-  { name: "both", revision: of({ resources: { requests: { cpu: "1" }, limits: { cpu: "1" } } }) },
+  { name: "a request of the same amount", revision: of({ resources: { requests: { cpu: "1" } } }) },
+  { name: "a limit and a request", revision: of({ resources: { requests: { cpu: "1" }, limits: { cpu: "1" } } }) },
   { name: "a thousandth more", revision: of({ resources: { limits: { cpu: "1001m" } } }) },
   { name: "the same amount of another resource", revision: of({ resources: { limits: { memory: "1" } } }) },
   { name: "a limit of zero", revision: of({ resources: { limits: { cpu: "0" } } }) },
@@ -154,8 +154,8 @@ const different: readonly { name: string; revision: string }[] = [
     },
   ]),
   { name: "a volume without a limit", revision: ofPod({ volumes: [{ name: "a", emptyDir: {} }] }) },
-  { name: "no placement", revision: ofPod({ topologySpreadConstraints: [] }) },
-  { name: "no user", revision: ofPod({ securityContext: { runAsUser: null } }) },
+  { name: "no topology spread constraints", revision: ofPod({ topologySpreadConstraints: [] }) },
+  { name: "no runAsUser", revision: ofPod({ securityContext: { runAsUser: null } }) },
   {
     name: "variables in another order",
     revision: ofPod({ containers: [{ name: "a", env: [{ name: "A" }, { name: "B" }] }] }),
@@ -166,18 +166,18 @@ const different: readonly { name: string; revision: string }[] = [
   },
   { name: "another pull policy", revision: ofV1beta1({ image: { pullPolicy: "Always" } }) },
   {
-    name: "history for an hour",
+    name: "compaction that keeps an hour of history",
     revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Periodic", retention: "1h" } } }),
   },
   {
-    name: "history of an hour's revisions",
+    name: "compaction that keeps 3600000 revisions",
     revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Revision", retention: "3600000" } } }),
   },
   { name: "two init containers", revision: ofPod({ initContainers: [{ name: "a" }, { name: "b" }] }) },
-  { name: "the same ones in reverse order", revision: ofPod({ initContainers: [{ name: "b" }, { name: "a" }] }) },
+  { name: "two init containers in reverse order", revision: ofPod({ initContainers: [{ name: "b" }, { name: "a" }] }) },
 ];
 
-describe("in v1beta1 a revision is the same when", () => {
+describe("members have the same revision in v1beta1 when", () => {
   const alike: readonly { name: string; specs: readonly object[] }[] = [
     {
       name: "default values are written out",
@@ -224,7 +224,7 @@ describe("in v1beta1 a revision is the same when", () => {
       ],
     },
     {
-      name: "history is kept for the same time",
+      name: "compaction keeps the same time",
       specs: [
         { etcd: { autoCompaction: { mode: "Periodic", retention: "1h" } } },
         { etcd: { autoCompaction: { mode: "Periodic", retention: "60m" } } },
@@ -238,13 +238,13 @@ describe("in v1beta1 a revision is the same when", () => {
       ],
     },
     {
-      name: "the pod as a whole requests the same amount",
+      name: "resources of the whole pod request the same amount",
       specs: ["1Gi", "1024Mi", 1_073_741_824].map((memory) => ({
         podTemplate: { spec: { resources: { limits: { memory }, requests: { memory } } } },
       })),
     },
     {
-      name: "the pod as a whole requests nothing",
+      name: "resources of the whole pod request nothing",
       specs: [
         {},
         { podTemplate: { spec: { resources: {} } } },
@@ -283,7 +283,7 @@ describe("in v1beta1 a revision is the same when", () => {
   });
 });
 
-test("a revision differs for every change of meaning", () => {
+test("every change of a member's template changes the revision", () => {
   const names = Map.groupBy(different, ({ revision }) => revision);
   expect([...names.values()].filter((alike) => alike.length > 1)).toEqual([]);
 });
@@ -308,7 +308,7 @@ const templates = fc.record({
   affinity: fc.dictionary(fc.string(), fc.jsonValue()),
 });
 
-test("the order of keys, and of lists in an affinity, never makes a difference", () => {
+test("the order of keys, and of lists in an affinity, does not change the revision", () => {
   fc.assert(
     fc.property(templates, (template) => {
       expect(of(reversed(template) as PodTemplate)).toBe(of(template as PodTemplate));
@@ -316,7 +316,7 @@ test("the order of keys, and of lists in an affinity, never makes a difference",
   );
 });
 
-test("an object has the same revision after the API server has stored it", () => {
+test("a template has the same revision after the API server has stored it", () => {
   fc.assert(
     fc.property(templates, (template) => {
       expect(of(JSON.parse(JSON.stringify(template)) as PodTemplate)).toBe(of(template as PodTemplate));
@@ -324,7 +324,7 @@ test("an object has the same revision after the API server has stored it", () =>
   );
 });
 
-test("every stored object has a revision", () => {
+test("a revision can be computed for any stored template", () => {
   const anything = fc.record({ metadata: fc.jsonValue(), spec: fc.jsonValue() });
   const inner = fc.dictionary(
     fc.constantFrom("containers", "initContainers", "affinity", "volumes", "tolerations", "topologySpreadConstraints"),
@@ -369,7 +369,7 @@ const stored: readonly { name: string; cluster: object; peer: { version: string;
 ];
 
 describe("an upgrade of the operator restarts no member", () => {
-  test.each(stored)("the members of $name have its revision", ({ cluster, peer }) => {
+  test.each(stored)("and $name has the revision of its EtcdPeers", ({ cluster, peer }) => {
     const spec = {
       clusterName: "my-etcd",
       clusterID: "1d7f0a5bb4fdd2f0",
@@ -399,11 +399,11 @@ function ofTls(tls: MemberTemplate["tls"]): string {
   return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3 }), tls));
 }
 
-describe("with certificates", () => {
+describe("the revision of a template with TLS", () => {
   test.each<{ name: string; of: readonly MemberTemplate["tls"][] }>([
-    { name: "TLS without certificates is no TLS", of: [undefined, {}, { minVersion: "TLS1.2" }] },
+    { name: "empty TLS options are no TLS", of: [undefined, {}, { minVersion: "TLS1.2" }] },
     {
-      name: "a bundle is a set of certificates",
+      name: "the order and format of a CA bundle do not matter",
       of: [
         { peer: { secretName: "s", trust: `${A}${B}` } },
         { peer: { secretName: "s", trust: `corp\n${B}\n${A.replaceAll("\n", "\r\n")}${B}` } },
@@ -411,7 +411,7 @@ describe("with certificates", () => {
       ],
     },
     {
-      name: "cipher suites are a set",
+      name: "the order of cipher suites does not matter",
       of: [
         { peer: side, cipherSuites: [ECDSA, RSA] },
         { peer: side, cipherSuites: [RSA, ECDSA] },
@@ -422,15 +422,15 @@ describe("with certificates", () => {
       of: [{ client: served }, { client: side as typeof served }],
     },
     {
-      name: "a member with a certificate has https peer URLs by default, and serves clients by https alone",
+      name: "https peer URLs and clients by https alone are the default",
       of: [
         { peer: side, client: served },
         { peer: { ...side, scheme: "https" }, client: { ...served, plaintext: false } },
       ],
     },
-  ])("the revision is the same: $name", ({ of }) => expect(new Set(of.map(ofTls)).size).toBe(1));
+  ])("is the same: $name", ({ of }) => expect(new Set(of.map(ofTls)).size).toBe(1));
 
-  test("each of these changes the revision", () => {
+  test("changes with each of these TLS changes", () => {
     const all: MemberTemplate["tls"][] = [
       undefined,
       { peer: side },
@@ -450,7 +450,7 @@ describe("with certificates", () => {
   });
 });
 
-test("revisions on running pods never change, since a new one would restart every member", () => {
+test("the revisions of two fixed templates stay, since a new revision restarts every member", () => {
   expect(ofV1beta1({})).toBe("21e53824edcfea7e");
   expect(ofV1alpha1("EtcdCluster", stored[1]!.cluster)).toBe("e6a5ec95e351aa18");
 });
@@ -467,7 +467,7 @@ describe("the revision of a template", () => {
     return { podTemplate: podTemplate as MemberTemplate["podTemplate"], looks: () => looks };
   };
 
-  test("is computed once", () => {
+  test("is computed once and cached", () => {
     const { podTemplate, looks } = watched();
     const given = { version: "3.6.16", image: {}, etcd: {}, podTemplate };
     const name = revisionOf(given);
@@ -477,7 +477,7 @@ describe("the revision of a template", () => {
     expect(name).toBe(revisionOf({ ...given, podTemplate: { spec: { nodeSelector: { disk: "ssd" } } } }));
   });
 
-  test("depends on release, image, certificates and options", () => {
+  test("depends on the version, image, TLS and etcd options", () => {
     const { podTemplate } = watched();
     const given: MemberTemplate = { version: "3.6.16", podTemplate };
     const changes = [

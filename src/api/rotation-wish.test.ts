@@ -17,6 +17,6 @@ test.each([
   ["constructor-2", []],
   [`all-${"x".repeat(59)}`, ["peer", "client"]],
   [`all-${"x".repeat(60)}`, []],
-])("the annotation %j requests a rotation of the CAs %j", (words, sides) => {
+])("annotation rotate-ca %j requests a rotation of the CAs %j", (words, sides) => {
   expect(sidesAsked(words)).toEqual(sides);
 });

@@ -60,7 +60,7 @@ const beta = fc
   )
   .map((spec) => JSON.parse(JSON.stringify(scheduleSpecSchema.parse(spec))) as Json);
 
-test("a schedule of v1beta1 survives the conversion to v1alpha1 and back, and its v1alpha1 form fits that schema", () => {
+test("a v1beta1 EtcdBackupSchedule is unchanged after a conversion to v1alpha1 and back", () => {
   fc.assert(
     fc.property(beta, (spec) => {
       const object = as("v1beta1", spec);
@@ -82,7 +82,7 @@ const ALPHA = {
   },
 };
 
-test("a schedule of 2020 gets every default, and is unchanged after the way back", () => {
+test("a v1alpha1 EtcdBackupSchedule of 2020 gets all defaults, and is unchanged after the way back", () => {
   const whole = up(as("v1alpha1", ALPHA));
   expect(whole.spec).toEqual({
     schedule: "@every 1h",
@@ -102,7 +102,7 @@ test("a schedule of 2020 gets every default, and is unchanged after the way back
   expect(down(whole)).toEqual(as("v1alpha1", ALPHA));
 });
 
-test("fields of v1alpha1 win, and the others stay", () => {
+test("fields that are edited in v1alpha1 replace those in the annotation, and other fields stay", () => {
   const spec = scheduleSpecSchema.parse({
     schedule: "@daily",
     suspend: true,
@@ -127,12 +127,12 @@ test("fields of v1alpha1 win, and the others stay", () => {
   });
 });
 
-test("an annotation that does not fit is ignored", () => {
+test("an annotation with invalid fields is ignored", () => {
   const odd = as("v1alpha1", ALPHA, { [BEYOND]: JSON.stringify({ retention: { keepLast: "many" } }) });
   expect(up(odd).spec).toEqual(up(as("v1alpha1", ALPHA)).spec);
 });
 
-test("every object is converted without an error", () => {
+test("every EtcdBackupSchedule is converted without an error", () => {
   fc.assert(
     fc.property(fc.object({ maxDepth: 3 }), fc.json(), (spec, text) => {
       expect(() => down(up(as("v1alpha1", spec as Json, { [BEYOND]: text })))).not.toThrow();

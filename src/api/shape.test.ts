@@ -16,7 +16,7 @@ const GOOD = clusterSpecSchema.parse({
   },
 });
 
-test("an object that fits the schema has its shape, even with fields of a newer operator", () => {
+test("a spec that fits the schema is accepted, even with unknown fields of a newer operator", () => {
   expect(whyNotShape(GOOD, "EtcdCluster")).toBeUndefined();
   expect(whyNotShape({ ...GOOD, newer: { a: [nested(20)] } }, "EtcdCluster")).toBeUndefined();
   const peer = { clusterName: "a", version: "3.6.16", previous: { version: "3.6.15", podTemplate: {} } };
@@ -59,14 +59,14 @@ const bad: readonly (readonly [object, string])[] = [
 ];
 
 for (const [given, sentence] of bad) {
-  test(`a defect is reported: ${sentence}`, () =>
+  test(`an invalid spec is refused with the message: ${sentence}`, () =>
     expect(whyNotShape({ ...GOOD, ...given }, "EtcdCluster")).toContain(sentence));
 }
 
-test("32 levels of nesting are allowed", () =>
+test("a spec with 32 levels of nesting is accepted", () =>
   expect(whyNotShape({ ...GOOD, podTemplate: { spec: { x: nested(32) } } }, "EtcdCluster")).toBeUndefined());
 
-test("an object of the right shape can be planned with, and any value can be checked", () => {
+test("any value can be checked, and an accepted spec has a revision and passes further checks without an error", () => {
   let fitting = 0;
   const part = fc.oneof(fc.jsonValue(), fc.constant({}), fc.constant([]), fc.constant(null), fc.constant("1Gi"));
   const keys = [

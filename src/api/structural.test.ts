@@ -81,11 +81,11 @@ const refused: { name: string; given: z.ZodType; says: string }[] = [
   { name: "a value of any type", given: z.object({ a: z.any() }), says: ".a: no type" },
 ];
 for (const { name, given, says } of refused) {
-  test(`${name} has no structural form, and the error has its path`, () =>
+  test(`${name} has no structural schema, and the error has its path`, () =>
     expect(() => structural(given)).toThrow(says));
 }
 
-test("every field of the definitions has a type", () => {
+test("every field of the CustomResourceDefinitions has a type", () => {
   const untyped: string[] = [];
   const walk = (node: unknown, path: string): void => {
     if (typeof node !== "object" || node === null) return;

@@ -54,19 +54,19 @@ describe.each([
     expect(clientScheme(cluster)).toBe("https");
     expect(areClientsVerified(cluster.spec)).toBe(true);
   });
-  test("has the usual Secrets", () => {
+  test("has the Secrets with default names", () => {
     expect([peerSecretName(cluster), serverSecretName(cluster), operatorSecretName(cluster)]).toEqual([
       "my-etcd-peer-tls",
       "my-etcd-server-tls",
       "my-etcd-operator-tls",
     ]);
   });
-  test("has certificates of ninety days, renewed when thirty are left", () => {
+  test("has certificates that are valid for 90 days and renewed 30 days before they expire", () => {
     expect(lifeOf(cluster.spec, "peer")).toEqual({ durationMs: 2_160 * HOUR_MS, renewBeforeMs: 720 * HOUR_MS });
   });
 });
 
-test("Secrets of users have the names in spec.tls", () => {
+test("user-provided Secrets have the names in spec.tls", () => {
   const cluster = withTls({
     peer: { provider: "Secret", secret: { secretName: "a" } },
     client: {
@@ -79,7 +79,7 @@ test("Secrets of users have the names in spec.tls", () => {
   expect(areClientsVerified(cluster.spec)).toBe(false);
 });
 
-test("a Secret of cert-manager has a name that depends on the issuer", () => {
+test("a Secret filled by cert-manager has a name that depends on the issuer", () => {
   const by = (issuerRef: object) => {
     const issued = { provider: "CertManager", certManager: { issuerRef } };
     return withTls({ peer: issued, client: issued });
@@ -101,7 +101,7 @@ test("a Secret of cert-manager has a name that depends on the issuer", () => {
   });
 });
 
-test("one side may be without TLS", () => {
+test("peers may be without TLS while clients use TLS", () => {
   const cluster = withTls({ peer: { provider: "None" } });
   expect(peerSchemeOf(cluster.spec)).toBe("http");
   expect(clientScheme(cluster)).toBe("https");
@@ -112,11 +112,11 @@ test.each([
   { given: { duration: "30m" }, durationMs: 30 * 60_000, renewBeforeMs: 10 * 60_000 },
   { given: { duration: "30m", renewBefore: "29m" }, durationMs: 30 * 60_000, renewBeforeMs: 29 * 60_000 },
   { given: { renewBefore: "24h" }, durationMs: 2_160 * HOUR_MS, renewBeforeMs: 24 * HOUR_MS },
-])("the lifetime with $given", ({ given, durationMs, renewBeforeMs }) => {
+])("the duration and renewal of certificates with $given", ({ given, durationMs, renewBeforeMs }) => {
   expect(lifeOf(specWith({ client: given }), "client")).toEqual({ durationMs, renewBeforeMs });
 });
 
-test("the operator keeps its previous client certificate until the status reports that members use the new provider", () => {
+test("the operator uses its previous client certificate until members use the new provider", () => {
   const secret = { serverSecretName: "b", operatorClientSecretName: "c" };
   const cluster = withTls({ client: { provider: "Secret", secret } });
   const showing = (client: object) => ({ ...cluster, status: { issuedBy: { client } } }) as EtcdCluster;

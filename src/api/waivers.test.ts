@@ -12,7 +12,7 @@ function read(text: string) {
 const NOON = "2026-11-22T12:00:00Z";
 const NOON_MS = Date.UTC(2026, 10, 22, 12);
 
-test("waivers: without the annotation there are none", () => {
+test("waivers: an EtcdCluster without the annotation has none", () => {
   expect(waiversIn(cluster().cluster, NOON_MS)).toEqual({ waivers: [], refused: [] });
 });
 
@@ -66,13 +66,13 @@ describe("waivers: an invalid one is refused with a message", () => {
     expect([waivers.length, refused.length]).toEqual([1, 1]);
   });
 
-  test("no guard is on the list of what can be waived", () => {
+  test("no guard can be waived", () => {
     const { waivers, refused } = read(CLUSTER_GUARDS.map(({ name }) => `${name} until ${NOON}`).join());
     expect([waivers.length, refused.length]).toEqual([0, CLUSTER_GUARDS.length]);
   });
 });
 
-test("waivers: each part of any annotation is a waiver or refused", () => {
+test("waivers: each part of any annotation is either a waiver or refused", () => {
   const word = fc.constantFrom(...Object.keys(WAIVABLE), "until", NOON, "x", " ", ",");
   fc.assert(
     fc.property(
@@ -86,7 +86,7 @@ test("waivers: each part of any annotation is a waiver or refused", () => {
   );
 });
 
-test("waivers: an annotation of more than 4096 characters is ignored, with one sentence", () => {
+test("waivers: an annotation of more than 4096 characters is ignored with one message", () => {
   const one = `members-ready until ${NOON}`;
   const padded = (length: number) => `${one},${" ".repeat(length - one.length - 1)}`;
   expect(read(padded(4_096)).waivers).toHaveLength(1);

@@ -78,11 +78,11 @@ async function requestsOf(
 
 const verbs = ({ requests }: { requests: readonly Request[] }) => requests.map(({ verb, of }) => `${verb} ${of}`);
 
-test("createJob: is done for an existing backup", async () => {
+test("createJob: creates the Job when the EtcdBackup exists on the API server", async () => {
   expect(verbs(await requestsOf(createJob, snapshot))).toEqual(["get etcdbackups", "create jobs"]);
 });
 
-test("createJob: is refused for a backup that is gone, being deleted, replaced or unreadable", async () => {
+test("createJob: is refused for an EtcdBackup that is gone, being deleted, replaced or unreadable", async () => {
   const { metadata } = snapshot.backup;
   const another = { ...snapshot.backup, metadata: { ...metadata, uid: "another" } };
   const going = { ...snapshot.backup, metadata: { ...metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
@@ -93,14 +93,14 @@ test("createJob: is refused for a backup that is gone, being deleted, replaced o
   });
 });
 
-test("createJob: is refused for a backup that has ended since", async () => {
+test("createJob: is refused when the EtcdBackup on the API server has ended", async () => {
   for (const phase of ["Completed", "Failed"] as const) {
     const ended = { ...snapshot.backup, status: { phase } };
     await expect(requestsOf(createJob, snapshot, present(ended))).rejects.toMatchObject({ code: "KubeConflict" });
   }
 });
 
-test("createVerificationJob: is done for a backup that is not verified yet", async () => {
+test("createVerificationJob: creates the Job only for a completed EtcdBackup that is not verified yet", async () => {
   const step = { ...createJob, do: "createVerificationJob" } as BackupStep;
   const { backup: its } = snapshot;
   const live = (phase: "BackingUp" | "Completed" | "Failed", verify = true, verified?: "True") => {
@@ -113,12 +113,12 @@ test("createVerificationJob: is done for a backup that is not verified yet", asy
     await expect(requestsOf(step, snapshot, no)).rejects.toMatchObject({ code: "KubeConflict" });
 });
 
-test("createJob: needs no other request for a young backup", async () => {
+test("createJob: does not read an EtcdBackup that was created one second ago", async () => {
   const young = { ...snapshot, takenAtMs: Date.parse(snapshot.backup.metadata.creationTimestamp ?? "") + 1_000 };
   expect(verbs(await requestsOf(createJob, young, absent))).toEqual(["create jobs"]);
 });
 
-test("deleteJob: deletes the Job by its uid, with its pods", async () => {
+test("deleteJob: deletes the Job with its uid as precondition, and its pods with it", async () => {
   const { job } = attempt(snapshot, "running");
   const { requests, written } = await requestsOf({ do: "deleteJob", job }, snapshot);
   const ref = { namespace: "foo", name: "nightly" };
@@ -130,15 +130,18 @@ test("deleteJob: deletes the Job by its uid, with its pods", async () => {
 test.each<[BackupStep["do"], readonly string[], readonly string[]]>([
   ["holdBackup", ["example.com/mine"], ["example.com/mine", OBJECT_FINALIZER]],
   ["releaseBackup", ["example.com/mine", OBJECT_FINALIZER], ["example.com/mine"]],
-])("%s: changes only the operator's finalizer, with the observed resourceVersion", async (what, before, after) => {
-  const { backup: its } = snapshot;
-  const given = { ...snapshot, backup: { ...its, metadata: { ...its.metadata, finalizers: before } } };
-  const { requests } = await requestsOf({ do: what } as BackupStep, given);
-  const { uid, resourceVersion } = its.metadata;
-  expect(requests.filter(({ verb }) => verb !== "list")).toMatchObject([
+])(
+  "%s: changes only the operator's finalizer, with uid and resourceVersion as preconditions",
+  async (what, before, after) => {
+    const { backup: its } = snapshot;
+    const given = { ...snapshot, backup: { ...its, metadata: { ...its.metadata, finalizers: before } } };
+    const { requests } = await requestsOf({ do: what } as BackupStep, given);
+    const { uid, resourceVersion } = its.metadata;
+    expect(requests.filter(({ verb }) => verb !== "list")).toMatchObject([
     { verb: "patch", of: "etcdbackups", what: { metadata: { finalizers: after } }, options: { type: "merge", preconditions: { uid, resourceVersion } } },
   ]); // biome-ignore format: a list
-});
+  },
+);
 
 const TERMINATING: Status = {
   kind: "Status",
@@ -151,7 +154,7 @@ const TERMINATING: Status = {
   },
 };
 
-test("createDeletionJob: releases the backup when its namespace is being deleted", async () => {
+test("createDeletionJob: removes the finalizer when the namespace is being deleted", async () => {
   const { requests, written } = await requestsOf(createDeletionJob, LEAVING, present(LEAVING.backup), TERMINATING);
   expect(requests.map(({ verb, of }) => `${verb} ${of}`)).toEqual([
     "list pods",
@@ -164,7 +167,7 @@ test("createDeletionJob: releases the backup when its namespace is being deleted
 });
 
 test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
-  "$do: waits for a Job that may store something and that the cache does not show",
+  "$do: is refused while a Job that may store something exists and the cache is stale",
   async (what) => {
     const held = backup({ stage: "new", held: true, deleting: true, spec: { objectPolicy: "Delete" } });
     const { job } = attempt(held, "running");
@@ -187,7 +190,7 @@ test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
 );
 
 test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
-  "$do: waits for a pod that may store something and that the cache does not show, unless the object may stay",
+  "$do: is refused while an unobserved pod may store something, unless the object is kept",
   async (what) => {
     const { pods } = attempt(LEAVING, "running");
     const asked = (pod: KubeObject, of = LEAVING) =>
@@ -218,12 +221,12 @@ test.each<[string, Observed<EtcdBackup>, string]>([
   ["unreadable", unknown("timeout"), "KubeUnavailable"],
   ["recreated", present({ ...leaving, metadata: { ...leaving.metadata, uid: "x" } }), "KubeConflict"],
   ["annotated to keep its object", present({ ...leaving, metadata: { ...leaving.metadata, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } } }), "KubeConflict"],
-  ["no longer asking for it", present({ ...leaving, spec: { ...leaving.spec, objectPolicy: "Keep" } }), "KubeConflict"],
-])("createDeletionJob: nothing is deleted for an EtcdBackup that is %s", async (_, live, code) => {
+  ["no longer of policy Delete", present({ ...leaving, spec: { ...leaving.spec, objectPolicy: "Keep" } }), "KubeConflict"],
+])("createDeletionJob: is refused for an EtcdBackup that is %s", async (_, live, code) => {
   await expect(requestsOf(createDeletionJob, LEAVING, live)).rejects.toMatchObject({ code });
 }); // biome-ignore format: a table
 
-test("createDeletionJob: any other refusal is thrown", async () => {
+test("createDeletionJob: passes on a refusal for any other reason, such as a quota", async () => {
   const quota: Status = { kind: "Status", reason: "Forbidden", message: "exceeded quota: q", details: {} };
   const refused = requestsOf(createDeletionJob, LEAVING, undefined, quota);
   await expect(refused).rejects.toMatchObject({

@@ -22,7 +22,7 @@ function archiving(archive?: ArchiveProgress, given: Parameters<typeof backup>[0
   return backup({ spec: ARCHIVE, ...given, with: { progress, ...given.with } });
 }
 
-test("its Job runs for years, and its agent follows the members or the client Service", () => {
+test("an archive's Job has a million retries, and its agent the members' endpoints and the client Service", () => {
   const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, encryption: { keySecret: { name: "key" } } } });
   const { spec } = backupJob(snapshot, goodTarget(snapshot), IMAGE);
   expect(spec).toMatchObject({ backoffLimit: 1_000_000, podFailurePolicy: { rules: [{ action: "FailJob" }, {}] } });
@@ -46,7 +46,7 @@ test("its Job runs for years, and its agent follows the members or the client Se
   });
 });
 
-test("without Secrets its agent gets no paths of files", () => {
+test("an archive's agent gets no file paths when the spec has no Secrets", () => {
   const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, ...ON_VOLUME } });
   const task = archiveTask(snapshot, goodTarget(snapshot), ARCHIVE.archive as never);
   expect(task).toMatchObject({ kind: "archive", destination: { store: "volume" } });
@@ -54,22 +54,30 @@ test("without Secrets its agent gets no paths of files", () => {
   expect(task).not.toHaveProperty("encryption");
 });
 
-test("its key is that of its Job, even when the cluster changes", () => {
+test("an archive keeps the key of its Job, even when the cluster was recreated", () => {
   const snapshot = archiving();
   const cluster = { ...snapshot.cluster!, metadata: { ...snapshot.cluster!.metadata, uid: "another" } };
   expect(targetOf({ ...snapshot, cluster })).toMatchObject({ key: "foo/my-etcd/uid-of-cluster/changes" });
 });
 
 test.each<[string, ArchiveProgress | undefined, string]>([
-  ["before it has begun", undefined, "BackingUp: the archive of changes is about to begin"],
-  ["while it runs", reported, "Archiving: changes are stored as they happen, so far up to revision 20"],
-  ["while the store is unreachable", { ...reported, message: "no route" }, "ArchiveStalled: no route"],
-])("its condition %s", (_, archive, expected) => {
+  ["is BackingUp before the agent reports", undefined, "BackingUp: the archive of changes is about to begin"],
+  [
+    "is Archiving with the last revision while the agent reports",
+    reported,
+    "Archiving: changes are stored as they happen, so far up to revision 20",
+  ],
+  [
+    "is ArchiveStalled while the store is unreachable",
+    { ...reported, message: "no route" },
+    "ArchiveStalled: no route",
+  ],
+])("the condition of an archive %s", (_, archive, expected) => {
   const { phase, reason, message } = verdictOf(archiving(archive));
   expect([phase, `${reason}: ${message}`]).toEqual(["BackingUp", expected]);
 });
 
-test("a pod that cannot run is shown instead of the progress", () => {
+test("an archive's pod that cannot start is shown instead of the progress", () => {
   const snapshot = archiving(reported);
   const { job } = snapshot.taking!;
   const pods = [agentPod(job, { phase: "Pending" }, { waiting: { reason: "ErrImagePull" } })];
@@ -79,7 +87,7 @@ test("a pod that cannot run is shown instead of the progress", () => {
   });
 });
 
-test("its progress stays recorded while the agent does not answer", () => {
+test("an archive's progress stays in the status while the agent does not answer", () => {
   const of = (snapshot: ReturnType<typeof backup>) => backupStatus(snapshot, planBackup(snapshot));
   const status = of(archiving(reported));
   expect(status).toMatchObject({ phase: "BackingUp", archive: reported });
@@ -89,7 +97,7 @@ test("its progress stays recorded while the agent does not answer", () => {
   expect(of(silent)).toMatchObject({ archive: reported, conditions: status.conditions });
 });
 
-test("waits have no limit", () => {
+test("an archive waits for its cluster without limit, and a snapshot does not", () => {
   const status = { phase: "BackingUp", startTime: "2026-01-01T11:00:00Z" } as const;
   const late = { cluster: undefined, takenAtMs: NOW + 2 * PATIENCE_MS };
   const snapshot = backup({ stage: "new", spec: ARCHIVE, status, with: late });

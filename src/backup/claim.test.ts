@@ -18,14 +18,14 @@ function on(given: Partial<BackupSnapshot>): BackupSnapshot {
 }
 
 test.each<[string, Partial<BackupSnapshot>, string]>([
-  ["the label of its cluster", { claim: destinationClaim({ ...MARK, [CLUSTER_LABEL]: "a" }) }, "EtcdCluster a"],
-  ["the label of its member", { claim: destinationClaim({ ...MARK, [PEER_LABEL]: "a-0" }) }, "an EtcdCluster"],
+  ["an EtcdCluster's label", { claim: destinationClaim({ ...MARK, [CLUSTER_LABEL]: "a" }) }, "EtcdCluster a"],
+  ["a member's label", { claim: destinationClaim({ ...MARK, [PEER_LABEL]: "a-0" }) }, "an EtcdCluster"],
   ["the label of a quarantined claim", { claim: destinationClaim({ ...MARK, [QUARANTINE_LABEL]: "a" }) }, "an EtcdCluster"],
-  ["an identity", { claim: destinationClaim(MARK, { [CLAIM_CLUSTER_ID_ANNOTATION]: "1" }) }, "an EtcdCluster"],
+  ["an etcd identity", { claim: destinationClaim(MARK, { [CLAIM_CLUSTER_ID_ANNOTATION]: "1" }) }, "an EtcdCluster"],
   ["a member's name", { claim: destinationClaim(), namesake: available() }, "EtcdCluster my-etcd"],
-  ["a member's name, before it exists", { claim: undefined, namesake: available() }, "EtcdCluster my-etcd"],
-  ["a cluster's label, and the name of another's", { claim: destinationClaim({ [CLUSTER_LABEL]: "a" }), namesake: available() }, "EtcdCluster a"],
-])("a claim with %s is never a destination", (_, given, owner) => {
+  ["a member's name, before the claim exists,", { claim: undefined, namesake: available() }, "EtcdCluster my-etcd"],
+  ["a cluster's label and the name of another cluster's member", { claim: destinationClaim({ [CLUSTER_LABEL]: "a" }), namesake: available() }, "EtcdCluster a"],
+])("a claim with %s cannot be a destination", (_, given, owner) => {
   const message = `${FIELD}, which is for the data of a member of ${owner}; it must be another claim`;
   expect(memberClaimText(on(given))).toBe(message);
   expect(lackOfClaim(on(given))).toEqual({ reason: "SpecRefused", message });
@@ -37,18 +37,18 @@ test.each<[string, Partial<BackupSnapshot>, string]>([
   ["does not exist", { claim: undefined }, "which this namespace does not have"],
   ["has other labels", { claim: destinationClaim({ a: "b" }) }, `${HOW} ${BACKUP_DESTINATION_LABEL}=true`],
   ["has another value of the label", { claim: destinationClaim({ [BACKUP_DESTINATION_LABEL]: "false" }) }, `${HOW} ${BACKUP_DESTINATION_LABEL}=true`],
-])("a claim that %s is no destination yet", (_, given, why) => {
+])("a claim that %s is not a destination until a user labels it", (_, given, why) => {
   expect(memberClaimText(on(given))).toBeUndefined();
   expect(lackOfClaim(on(given))).toEqual({ reason: "ClaimNotAllowed", message: `${FIELD}, ${why}` });
 }); // biome-ignore format: a table
 
-test("a claim without labels is no destination yet", () => {
+test("a claim without labels is not a destination until a user labels it", () => {
   const claim = destinationClaim();
   const { labels: _, annotations: __, ...metadata } = claim.metadata;
   expect(lackOfClaim(on({ claim: { ...claim, metadata } }))?.reason).toBe("ClaimNotAllowed");
 });
 
-test("a labelled claim is a destination, and a bucket needs none", () => {
+test("a labelled claim can be a destination, and a bucket needs no claim", () => {
   expect(lackOfClaim(on({ claim: destinationClaim() }))).toBeUndefined();
   const bucket = backup({ stage: "new", with: { namesake: available() } });
   expect([memberClaimText(bucket), lackOfClaim(bucket)]).toEqual([undefined, undefined]);

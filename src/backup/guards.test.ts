@@ -40,67 +40,67 @@ const going = { spec: DELETE, deleting: true, held: true };
 
 const cases: Record<string, readonly [name: string, given: BackupSnapshot, step: BackupStep, is: "forbidden" | "allowed"][]> = {
   "own-only": [
-    ["deleting its own Job", snapshot, STEPS.deleteJob, "allowed"],
+    ["deleting a Job of the backup", snapshot, STEPS.deleteJob, "allowed"],
     ["deleting a foreign Job", snapshot, { do: "deleteJob", job: theirs }, "forbidden"],
   ],
   "once-only": [
-    ["a Job", backup({ stage: "new" }), STEPS.createJob, "allowed"],
-    ["a Job for a completed backup", backup({ stage: "new", status: { phase: "Completed" } }), STEPS.createJob, "forbidden"],
-    ["a Job for a failed backup", backup({ stage: "new", status: { phase: "Failed" } }), STEPS.createJob, "forbidden"],
-    ["a Job for a backup that is being deleted", backup({ stage: "new", deleting: true }), STEPS.createJob, "forbidden"],
-    ["deleting a Job of a completed backup", backup({ status: { phase: "Completed" } }), STEPS.createDeletionJob, "allowed"],
+    ["creating a Job for a new backup", backup({ stage: "new" }), STEPS.createJob, "allowed"],
+    ["creating a Job for a completed backup", backup({ stage: "new", status: { phase: "Completed" } }), STEPS.createJob, "forbidden"],
+    ["creating a Job for a failed backup", backup({ stage: "new", status: { phase: "Failed" } }), STEPS.createJob, "forbidden"],
+    ["creating a Job for a backup that is being deleted", backup({ stage: "new", deleting: true }), STEPS.createJob, "forbidden"],
+    ["creating a deletion Job for a completed backup", backup({ status: { phase: "Completed" } }), STEPS.createDeletionJob, "allowed"],
   ],
   "held-first": [
-    ["a Job with policy Keep", backup({ stage: "new" }), STEPS.createJob, "allowed"],
-    ["a Job with policy Delete", backup({ stage: "new", spec: DELETE }), STEPS.createJob, "forbidden"],
-    ["a Job with policy Delete and the finalizer", backup({ stage: "new", spec: DELETE, held: true }), STEPS.createJob, "allowed"],
-    ["a deletion", backup({ spec: DELETE }), STEPS.createDeletionJob, "allowed"],
+    ["creating a Job with policy Keep", backup({ stage: "new" }), STEPS.createJob, "allowed"],
+    ["creating a Job with policy Delete and no finalizer", backup({ stage: "new", spec: DELETE }), STEPS.createJob, "forbidden"],
+    ["creating a Job with policy Delete and the finalizer", backup({ stage: "new", spec: DELETE, held: true }), STEPS.createJob, "allowed"],
+    ["creating a deletion Job without the finalizer", backup({ spec: DELETE }), STEPS.createDeletionJob, "allowed"],
   ],
   "asked-to-delete": [
-    ["a deletion as requested", backup({ stage: "succeeded", ...going }), STEPS.createDeletionJob, "allowed"],
-    ["a deletion without an earlier Job", backup({ stage: "new", ...going }), STEPS.createDeletionJob, "allowed"],
-    ["a deletion with policy Keep", backup({ stage: "succeeded", ...going, spec: {} }), STEPS.createDeletionJob, "forbidden"],
-    ["a deletion while the EtcdBackup stays", backup({ stage: "succeeded", ...going, deleting: false }), STEPS.createDeletionJob, "forbidden"],
-    ["a deletion of an object that a user keeps", backup({ stage: "succeeded", ...going, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }), STEPS.createDeletionJob, "forbidden"],
-    ["a deletion while the Job is active", backup({ stage: "made", ...going }), STEPS.createDeletionJob, "forbidden"],
-    ["a deletion while a pod runs", backup({ stage: "new", ...going, with: { orphans: pods } }), STEPS.createDeletionJob, "forbidden"],
-    ["a deletion while a foreign Job is active", backup({ ...going, with: { taking: { job: theirs, pods } } }), STEPS.createDeletionJob, "allowed"],
+    ["deleting the object of a deleted EtcdBackup with policy Delete", backup({ stage: "succeeded", ...going }), STEPS.createDeletionJob, "allowed"],
+    ["deleting the object when the Job is gone", backup({ stage: "new", ...going }), STEPS.createDeletionJob, "allowed"],
+    ["deleting the object with policy Keep", backup({ stage: "succeeded", ...going, spec: {} }), STEPS.createDeletionJob, "forbidden"],
+    ["deleting the object while the EtcdBackup is not being deleted", backup({ stage: "succeeded", ...going, deleting: false }), STEPS.createDeletionJob, "forbidden"],
+    ["deleting the object that a user keeps", backup({ stage: "succeeded", ...going, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }), STEPS.createDeletionJob, "forbidden"],
+    ["deleting the object while the Job is active", backup({ stage: "made", ...going }), STEPS.createDeletionJob, "forbidden"],
+    ["deleting the object while a pod of the backup runs", backup({ stage: "new", ...going, with: { orphans: pods } }), STEPS.createDeletionJob, "forbidden"],
+    ["deleting the object while a foreign Job is active", backup({ ...going, with: { taking: { job: theirs, pods } } }), STEPS.createDeletionJob, "allowed"],
     ["deleting a Job", backup(), STEPS.deleteJob, "allowed"],
   ],
   "asked-to-verify": [
-    ["a verification as requested", verified(), STEPS.createVerificationJob, "allowed"],
-    ["a verification that was begun before", verified({ status: { conditions: [isVerified("Unknown")] } }), STEPS.createVerificationJob, "allowed"],
-    ["a verification without spec.verify", verified({ spec: { verify: false } }), STEPS.createVerificationJob, "forbidden"],
-    ["a verification of a verified object", verified({ status: { conditions: [isVerified("True")] } }), STEPS.createVerificationJob, "forbidden"],
-    ["a verification of a defective object", verified({ status: { conditions: [isVerified("False")] } }), STEPS.createVerificationJob, "forbidden"],
-    ["a verification before the object exists", verified({ status: { phase: "BackingUp" } }), STEPS.createVerificationJob, "forbidden"],
-    ["a verification of a failed backup", verified({ status: { phase: "Failed" } }), STEPS.createVerificationJob, "forbidden"],
-    ["a verification for a backup that is being deleted", verified({ deleting: true }), STEPS.createVerificationJob, "forbidden"],
-    ["a backup", backup({ stage: "new" }), STEPS.createJob, "allowed"],
+    ["verifying the object of a completed backup with spec.verify", verified(), STEPS.createVerificationJob, "allowed"],
+    ["verifying the object again when the result is Unknown", verified({ status: { conditions: [isVerified("Unknown")] } }), STEPS.createVerificationJob, "allowed"],
+    ["verifying the object without spec.verify", verified({ spec: { verify: false } }), STEPS.createVerificationJob, "forbidden"],
+    ["verifying an object that is verified", verified({ status: { conditions: [isVerified("True")] } }), STEPS.createVerificationJob, "forbidden"],
+    ["verifying an object that failed its verification", verified({ status: { conditions: [isVerified("False")] } }), STEPS.createVerificationJob, "forbidden"],
+    ["verifying the object before the backup is completed", verified({ status: { phase: "BackingUp" } }), STEPS.createVerificationJob, "forbidden"],
+    ["verifying the object of a failed backup", verified({ status: { phase: "Failed" } }), STEPS.createVerificationJob, "forbidden"],
+    ["verifying the object of a backup that is being deleted", verified({ deleting: true }), STEPS.createVerificationJob, "forbidden"],
+    ["creating a backup Job", backup({ stage: "new" }), STEPS.createJob, "allowed"],
   ],
   "claim-consents": [
-    ["a Job in a bucket", backup(), STEPS.createJob, "allowed"],
-    ["a Job on a labelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim() } }), STEPS.createJob, "allowed"],
-    ["a Job on an unlabelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createJob, "forbidden"],
-    ["a Job on a missing claim", backup({ spec: ON_VOLUME }), STEPS.createJob, "forbidden"],
-    ["a verification on an unlabelled claim", verified({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createVerificationJob, "forbidden"],
-    ["a deletion on an unlabelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createDeletionJob, "forbidden"],
-    ["deleting a Job with an unlabelled claim", backup({ spec: ON_VOLUME }), STEPS.deleteJob, "allowed"],
+    ["storing in a bucket", backup(), STEPS.createJob, "allowed"],
+    ["storing on a labelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim() } }), STEPS.createJob, "allowed"],
+    ["storing on an unlabelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createJob, "forbidden"],
+    ["storing on a claim that does not exist", backup({ spec: ON_VOLUME }), STEPS.createJob, "forbidden"],
+    ["verifying an object on an unlabelled claim", verified({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createVerificationJob, "forbidden"],
+    ["deleting an object on an unlabelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createDeletionJob, "forbidden"],
+    ["deleting a Job with a claim that does not exist", backup({ spec: ON_VOLUME }), STEPS.deleteJob, "allowed"],
   ],
 }; // biome-ignore format: a table
 
 for (const guard of BACKUP_GUARDS) {
   const { name, forbids } = guard;
   for (const [what, given, step, is] of cases[name] ?? [])
-    test(`${name}: ${what} is ${is}`, () =>
+    test(`guard ${name}: ${what} is ${is}`, () =>
       expect(forbids(given, step) === undefined ? "allowed" : "forbidden").toBe(is));
 
-  test(`${name}: setting and removing the finalizer is always permitted`, () => {
+  test(`guard ${name}: setting and removing the finalizer is always allowed`, () => {
     for (const step of [STEPS.holdBackup, STEPS.releaseBackup]) expect(forbids(snapshot, step)).toBeUndefined();
   });
 }
 
-test("every guard has a case that it refuses and one that it permits", () => {
+test("every guard has a case that it forbids and one that it allows", () => {
   expect(Object.keys(cases)).toEqual(BACKUP_GUARDS.map(({ name }) => name));
   for (const each of Object.values(cases)) expect(new Set(each.map(([, , , is]) => is)).size).toBe(2);
 });

@@ -80,17 +80,17 @@ test("the backup's own Jobs and pods are observed, and the running agent is aske
   expect(listed).toEqual([]);
 });
 
-test("a deleted EtcdBackup is absent", async () => {
+test("an EtcdBackup that does not exist is observed as absent", async () => {
   const reads = { backups: { get: () => undefined } } as unknown as BackupReads;
   expect(await observeBackup(reads, {} as Readers, KEY, signal)).toEqual({ is: "absent" });
 });
 
-test("without spec.source.clusterName no cluster is read", async () => {
+test("an EtcdCluster is not read without spec.source.clusterName", async () => {
   const snapshot = backup({ spec: { source: { endpoints: ["http://my-etcd:2379"] } } });
   expect((await look({ snapshot })).seen?.cluster).toBeUndefined();
 });
 
-test("pods are matched by their Jobs; a running pod without one is an orphan", async () => {
+test("pods are matched to Jobs by controller uid, and a running pod without its Job is an orphan", async () => {
   const base = backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, deleting: true, held: true });
   const snapshot = { ...base, removing: removal(base, "running") };
   const { job } = attempt(backup(), "running");
@@ -107,7 +107,7 @@ test("pods are matched by their Jobs; a running pod without one is an orphan", a
 const onVolume = (claimName: string, stage: "new" | "running" = "new") =>
   backup({ stage, spec: { destination: { volume: { claimName } } } });
 
-test("the destination's claim is read from the API server before a Job exists, later from the cache", async () => {
+test("the destination claim is read from the API server before the Job exists, later from the cache", async () => {
   const [live, cached] = [{ ...claim("c-0"), kind: "live" }, claim("c-0")];
   const find = () => Promise.resolve(present(live));
   expect((await look({ snapshot: onVolume("c-0"), claims: [cached], find })).seen?.claim).toBe(live);
@@ -119,7 +119,7 @@ test("the destination's claim is read from the API server before a Job exists, l
   expect(deaf.seen).toBeUndefined();
 });
 
-test("the claim is read again before the object on it is verified", async () => {
+test("the destination claim is read from the API server before the verification Job exists", async () => {
   const find = () => Promise.resolve(present({ ...claim("c-0"), kind: "live" }));
   const on = verified({ spec: { destination: { volume: { claimName: "c-0" } } } });
   expect((await look({ snapshot: on, find })).seen?.claim?.kind).toBe("live");
@@ -149,11 +149,11 @@ test.each([
   ["my-etcd", undefined],
   ["other-3", undefined],
   ["backups", undefined],
-])("the claim %s has the name of a member of %s", async (claimName, name) => {
+])("the destination claim %s has the name of a member of EtcdCluster %s", async (claimName, name) => {
   expect((await look({ snapshot: onVolume(claimName) })).seen?.namesake?.metadata.name).toBe(name);
 });
 
-test("without a claim there is no namesake", async () => {
+test("a backup to a bucket has no cluster with a member that could use its claim", async () => {
   expect((await look()).seen?.namesake).toBeUndefined();
 });
 
@@ -168,7 +168,7 @@ const events = () =>
     ],
   });
 
-test("Kubernetes' warnings are read when no pod runs: about the Job or its pod", async () => {
+test("warnings about the Job, or about its pod when one exists, are read while no pod runs", async () => {
   const made = await look({ snapshot: backup({ stage: "made" }), list: events, nowMs: MADE_MS + 5_000 });
   const { job } = attempt(backup(), "made");
   expect(made.listed).toEqual([{ namespace: "foo", fieldSelector: `regarding.uid=${job.metadata.uid},type=Warning` }]);
@@ -178,7 +178,7 @@ test("Kubernetes' warnings are read when no pod runs: about the Job or its pod",
   expect(starting.asked).toEqual([]);
 });
 
-test("no warnings are read for a Job that is young, running or over", async () => {
+test("no warnings are read for a Job that is younger than five seconds, running or ended", async () => {
   expect((await look({ snapshot: backup({ stage: "made" }), list: events, nowMs: MADE_MS + 4_999 })).listed).toEqual(
     [],
   );
@@ -212,7 +212,7 @@ test.each([
   expect((await look({ ...world, snapshot: backup({ stage, deleting: true, held: true }) })).listed).toEqual([]);
 });
 
-test("the same holds for a verification until its result is final", async () => {
+test("pods of an ended verification Job are read from the API server until its result is final", async () => {
   const status = { phase: "Completed" } as const;
   const given = backup({ stage: "succeeded", spec: { verify: true }, status });
   const over = verification(given, "failed");
@@ -223,14 +223,14 @@ test("the same holds for a verification until its result is final", async () => 
   expect(await listedOf({ ...known, verifying: over })).toEqual([]);
 });
 
-test("a backup is observed even when events cannot be read", async () => {
+test("a backup is observed even when Kubernetes' events cannot be read", async () => {
   const fail = (code: "KubeForbidden" | "Cancelled") => () => Promise.reject(new OperatorError(code, "no"));
   const world = { snapshot: backup({ stage: "made" }), nowMs: MADE_MS + 60_000 } as const;
   expect((await look({ ...world, list: fail("KubeForbidden") })).seen?.warnings).toEqual([]);
   await expect(look({ ...world, list: fail("Cancelled") })).rejects.toMatchObject({ code: "Cancelled" });
 });
 
-test("warnings are read every thirty seconds at most, and at once for another pod", async () => {
+test("warnings about a pod are read every thirty seconds at most, and at once for another pod", async () => {
   const clock = new FakeClock();
   let listed = 0;
   const list = () => {
@@ -248,12 +248,12 @@ test("warnings are read every thirty seconds at most, and at once for another po
   expect(await reader.of(pod!, signal)).toEqual(["warning 3"]);
 });
 
-test("an agent that does not answer, or answers other text, is no problem", async () => {
+test("a backup has no progress while its agent does not answer, or answers other text", async () => {
   expect((await look({ ask: () => Promise.reject(new Error("no route")) })).seen?.progress).toBeUndefined();
   expect((await look({ ask: () => Promise.resolve("<html>") })).seen?.progress).toBeUndefined();
 });
 
-test("an agent is asked every five seconds at most, and another agent at once", async () => {
+test("an agent is asked for progress every five seconds at most, and another agent at once", async () => {
   const clock = new FakeClock();
   let asked = 0;
   const reader = new ProgressReader(clock, () => {
@@ -284,9 +284,9 @@ async function served(body: string, delayMs: number): Promise<Server> {
 
 // The deadline is one second, and a busy machine may stall.
 test.each([
-  ["answers", JSON.stringify(answer), 0, answer],
-  ["answers too much", JSON.stringify({ ...answer, more: "x".repeat(10_000) }), 0, undefined],
-  ["is too slow", JSON.stringify(answer), 5_000, undefined],
+  ["answers reports its progress", JSON.stringify(answer), 0, answer],
+  ["answers more than the limit is ignored", JSON.stringify({ ...answer, more: "x".repeat(10_000) }), 0, undefined],
+  ["answers after the deadline is ignored", JSON.stringify(answer), 5_000, undefined],
 ])("over HTTP, an agent that %s", { retry: 2 }, async (_, body, delayMs, expected) => {
   const server = await served(body, delayMs);
   try {
@@ -299,7 +299,7 @@ test.each([
   }
 });
 
-test("a change of a Job or pod wakes the backup of its label or owner", () => {
+test("a change of a Job or pod triggers its EtcdBackup by label or owner", () => {
   const { job, pods } = attempt(backup(), "running");
   expect(backupKeysFor(job)).toEqual([KEY]);
   expect(backupKeysFor(pods[0]!)).toEqual([KEY]);
@@ -307,7 +307,7 @@ test("a change of a Job or pod wakes the backup of its label or owner", () => {
   expect(backupKeysFor({ ...pods[0]!, metadata: { ...pods[0]!.metadata, labels: {} } })).toEqual([]);
 });
 
-test("only a backup that has not ended is woken by its cluster", () => {
+test("an EtcdBackup that has ended is not open for changes of its cluster", () => {
   expect(isOpen(backup().backup)).toBe(true);
   for (const phase of ["Completed", "Failed"] as const)
     expect(isOpen(backup({ status: { phase } }).backup)).toBe(false);

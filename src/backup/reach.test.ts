@@ -45,20 +45,20 @@ const FROM_TLS = asking(NONE, { scheme: "https", issuedBy: OPERATOR });
 const BOTH_FROM_TLS = asking(NONE, { scheme: "https", both: true, issuedBy: OPERATOR });
 
 test.each<[string, EtcdCluster, object]>([
-  ["without TLS", PLAIN, { scheme: "http" }],
-  ["without a recorded scheme", asking(OPERATOR), { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["before a switch to TLS", TO_TLS, { scheme: "http" }],
-  ["that serves both, on the way to TLS", BOTH_TO_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["that serves both before all pods show TLS", asking(OPERATOR, { scheme: "http", both: true }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["with TLS", TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["with a user's certificates", asking(BROUGHT, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
-  ["on the way to a user's certificates", asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["before a switch to plain HTTP", FROM_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["before a switch to plain HTTP from a user's certificates", asking(NONE, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
-  ["before a switch to plain HTTP, without a recorded issuer", asking(NONE, { scheme: "https" }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["that serves both, on the way to plain HTTP", BOTH_FROM_TLS, { scheme: "http" }],
-  ["without the name of the Secret", asking({ provider: "Secret" }, { scheme: "https" }), { scheme: "https" }],
-])("how a cluster %s is reached", (_, cluster, reach) => expect(reachOf(cluster)).toStrictEqual(reach)); // biome-ignore format: a table
+  ["without TLS is reached over plain HTTP", PLAIN, { scheme: "http" }],
+  ["without a recorded scheme is reached by its spec", asking(OPERATOR), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["before a switch to TLS is reached over plain HTTP", TO_TLS, { scheme: "http" }],
+  ["that serves HTTP and HTTPS on the way to TLS is reached over TLS", BOTH_TO_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["that serves HTTP and HTTPS, and records HTTP, is reached over TLS", asking(OPERATOR, { scheme: "http", both: true }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["with TLS is reached with the operator's client Secret", TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["with a user's certificates is reached with the user's Secret", asking(BROUGHT, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
+  ["that switches to a user's certificates is reached with the operator's client Secret", asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["before a switch to plain HTTP is reached over TLS", FROM_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["before a switch from a user's certificates to plain HTTP is reached with the user's Secret", asking(NONE, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
+  ["before a switch to plain HTTP, without a recorded issuer, is reached with the operator's Secret", asking(NONE, { scheme: "https" }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["that serves HTTP and HTTPS on the way to plain HTTP is reached over plain HTTP", BOTH_FROM_TLS, { scheme: "http" }],
+  ["without a Secret in its spec is reached over TLS without a Secret", asking({ provider: "Secret" }, { scheme: "https" }), { scheme: "https" }],
+])("a cluster %s", (_, cluster, reach) => expect(reachOf(cluster)).toStrictEqual(reach)); // biome-ignore format: a table
 
 /** The Job was created for a cluster that is reached differently now. */
 function made(before: EtcdCluster, now: EtcdCluster, given: Parameters<typeof backup>[0] = {}): BackupSnapshot {
@@ -96,34 +96,34 @@ const NO_QUORUM = { conditions: [isAvailable("False", "QuorumLost")] };
 const failed = (reason: Parameters<typeof failure>[0]) => ({ stage: "failed" as const, report: failure(reason, "no") });
 
 test.each<[string, BackupSnapshot, string]>([
-  ["an archive is left alone before its cluster switches to TLS", made(PLAIN, TO_TLS, ARCHIVE), LEFT],
-  ["an archive switches to TLS while both are served", made(PLAIN, BOTH_TO_TLS, ARCHIVE), RENEWED],
-  ["an archive switches to TLS when only TLS is served", made(PLAIN, TLS, ARCHIVE), RENEWED],
-  ["an archive with TLS is left alone", made(BOTH_TO_TLS, BOTH_TO_TLS, ARCHIVE), LEFT],
-  ["an archive with TLS is left alone when only TLS is served", made(BOTH_TO_TLS, TLS, ARCHIVE), LEFT],
-  ["an archive with TLS is left alone before its cluster switches back", made(TLS, FROM_TLS, ARCHIVE), LEFT],
-  ["an archive switches back while both are served", made(TLS, BOTH_FROM_TLS, ARCHIVE), RENEWED],
-  ["an archive switches back when only plain HTTP is served", made(TLS, PLAIN, ARCHIVE), RENEWED],
-  ["an archive that switched back is left alone while members stop serving TLS one at a time", made(BOTH_FROM_TLS, FROM_TLS, ARCHIVE), LEFT],
-  ["an archive switches to another Secret", made(TLS, BY_PEOPLE, ARCHIVE), RENEWED],
-  ["an archive is left alone while the operator still uses the former Secret", made(TLS, asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), ARCHIVE), LEFT],
-  ["an archive is left alone while its cluster has no quorum", made(PLAIN, asking(OPERATOR, { scheme: "https", status: NO_QUORUM }), ARCHIVE), LEFT],
-  ["a failed archive is replaced even without a quorum", made(TLS, asking(NONE, { scheme: "http", status: NO_QUORUM }), { ...ARCHIVE, ...failed("SourceTLS") }), RENEWED],
-  ["an archive's Job is deleted once", of(made(PLAIN, TLS, ARCHIVE), { deletionTimestamp: SINCE }), LEFT],
-  ["a running snapshot is left alone", made(PLAIN, TLS), LEFT],
-  ["a snapshot is taken over TLS after a failed attempt", idle(made(PLAIN, TLS)), RENEWED],
-  ["a snapshot is left alone when its pod has succeeded", done(made(PLAIN, TLS)), LEFT],
-  ["a snapshot is taken with the new Secret when its pod waits for the former one", idle(made(TLS, BY_PEOPLE), { waiting: { reason: "ContainerCreating" } }), RENEWED],
-  ["a snapshot that failed over TLS is taken over plain HTTP", made(TLS, PLAIN, failed("SourceTLS")), RENEWED],
-  ["a snapshot that became unreachable is taken over TLS", made(PLAIN, TLS, failed("SourceUnreachable")), RENEWED],
-  ["a snapshot is taken with the new Secret when its user was refused", made(TLS, BY_PEOPLE, failed("SourceAuth")), RENEWED],
-  ["a snapshot that failed for another reason has failed", made(TLS, PLAIN, failed("NoSpace")), "warn: backup-failed"],
-  ["a snapshot that failed with the present scheme has failed", made(TLS, TLS, failed("SourceTLS")), "warn: backup-failed"],
-  ["a stored snapshot stays completed", made(PLAIN, TLS, { stage: "succeeded" }), "wait: backup-completed"],
-  ["an archive that succeeded is completed", made(PLAIN, TLS, { ...ARCHIVE, stage: "succeeded" }), "wait: backup-completed"],
+  ["an archive's Job stays before its cluster switches to TLS", made(PLAIN, TO_TLS, ARCHIVE), LEFT],
+  ["an archive's Job is replaced by one with TLS while the cluster serves HTTP and HTTPS", made(PLAIN, BOTH_TO_TLS, ARCHIVE), RENEWED],
+  ["an archive's Job is replaced by one with TLS when only TLS is served", made(PLAIN, TLS, ARCHIVE), RENEWED],
+  ["an archive's Job with TLS stays while the cluster serves HTTP and HTTPS", made(BOTH_TO_TLS, BOTH_TO_TLS, ARCHIVE), LEFT],
+  ["an archive's Job with TLS stays when only TLS is served", made(BOTH_TO_TLS, TLS, ARCHIVE), LEFT],
+  ["an archive's Job with TLS stays before its cluster switches to plain HTTP", made(TLS, FROM_TLS, ARCHIVE), LEFT],
+  ["an archive's Job is replaced by one without TLS while the cluster serves HTTP and HTTPS", made(TLS, BOTH_FROM_TLS, ARCHIVE), RENEWED],
+  ["an archive's Job is replaced by one without TLS when only plain HTTP is served", made(TLS, PLAIN, ARCHIVE), RENEWED],
+  ["an archive's Job without TLS stays while members stop serving TLS one at a time", made(BOTH_FROM_TLS, FROM_TLS, ARCHIVE), LEFT],
+  ["an archive's Job is replaced when the cluster uses another Secret", made(TLS, BY_PEOPLE, ARCHIVE), RENEWED],
+  ["an archive's Job stays while the operator still uses the previous Secret", made(TLS, asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), ARCHIVE), LEFT],
+  ["an archive's Job stays while its cluster has no quorum", made(PLAIN, asking(OPERATOR, { scheme: "https", status: NO_QUORUM }), ARCHIVE), LEFT],
+  ["a failed archive Job is replaced even when its cluster has no quorum", made(TLS, asking(NONE, { scheme: "http", status: NO_QUORUM }), { ...ARCHIVE, ...failed("SourceTLS") }), RENEWED],
+  ["an archive's Job that is being deleted is not deleted again", of(made(PLAIN, TLS, ARCHIVE), { deletionTimestamp: SINCE }), LEFT],
+  ["the Job of a running snapshot stays when the cluster switches to TLS", made(PLAIN, TLS), LEFT],
+  ["a snapshot's Job without a pod is replaced by one with TLS", idle(made(PLAIN, TLS)), RENEWED],
+  ["a snapshot's Job stays when its pod has succeeded", done(made(PLAIN, TLS)), LEFT],
+  ["a snapshot's Job is replaced when its pod waits for the previous Secret", idle(made(TLS, BY_PEOPLE), { waiting: { reason: "ContainerCreating" } }), RENEWED],
+  ["a snapshot's Job that failed over TLS is replaced by one without TLS", made(TLS, PLAIN, failed("SourceTLS")), RENEWED],
+  ["a snapshot's Job that could not reach the cluster is replaced by one with TLS", made(PLAIN, TLS, failed("SourceUnreachable")), RENEWED],
+  ["a snapshot's Job with a failed login is replaced when the cluster uses another Secret", made(TLS, BY_PEOPLE, failed("SourceAuth")), RENEWED],
+  ["a snapshot that failed for another reason stays failed after a switch", made(TLS, PLAIN, failed("NoSpace")), "warn: backup-failed"],
+  ["a snapshot that failed over TLS stays failed when the cluster still uses TLS", made(TLS, TLS, failed("SourceTLS")), "warn: backup-failed"],
+  ["a stored snapshot stays completed after a switch to TLS", made(PLAIN, TLS, { stage: "succeeded" }), "wait: backup-completed"],
+  ["a succeeded archive stays completed after a switch to TLS", made(PLAIN, TLS, { ...ARCHIVE, stage: "succeeded" }), "wait: backup-completed"],
 ])("%s", (_, snapshot, expected) => expect(text(snapshot)).toBe(expected)); // biome-ignore format: a table
 
-test("the reason for replacing the Job is shown", () => {
+test("the plan shows how the cluster is reached now and how it was reached before", () => {
   const plan = planBackup(made(PLAIN, TLS, ARCHIVE));
   expect(plan).toMatchObject({
     because:
@@ -134,7 +134,7 @@ test("the reason for replacing the Job is shown", () => {
   expect(otherReach(made(TLS, PLAIN))).toBe("EtcdCluster my-etcd is now reached over plain HTTP instead of over TLS with Secret my-etcd-operator-tls"); // biome-ignore format: one line
 });
 
-test("a failure for that reason does not fail the backup, and is shown", () => {
+test("a failed Job that will be replaced does not fail the backup, and its reason is shown", () => {
   expect(verdictOf(made(TLS, PLAIN, failed("SourceTLS")))).toEqual({
     phase: "BackingUp",
     reason: "Retrying",
@@ -142,7 +142,7 @@ test("a failure for that reason does not fail the backup, and is shown", () => {
   });
 });
 
-test("a foreign Job, one without endpoints, and one of another etcd are left alone", () => {
+test("a Job stays when it is foreign, has no endpoints, or backs up another etcd cluster", () => {
   const stale = made(PLAIN, TLS, ARCHIVE);
   expect(otherReach(stale)).toBeDefined();
   expect(otherReach(of(stale, { ownerReferences: [] }))).toBeUndefined();
@@ -168,7 +168,7 @@ test("a foreign Job, one without endpoints, and one of another etcd are left alo
   expect(otherReach(withSource(undefined))).toBeUndefined();
 });
 
-test("the new Job uses TLS with the Secret; over plain HTTP it mounts none", () => {
+test("the new Job mounts the TLS Secret, and over plain HTTP none", () => {
   const jobFor = (cluster: EtcdCluster) => {
     const snapshot = backup({ stage: "new", ...ARCHIVE, with: { cluster } });
     return JSON.stringify(backupJob(snapshot, goodTarget(snapshot), IMAGE));

@@ -34,7 +34,7 @@ const PROGRESS = {
 const { since: _, ...TOLD } = PROGRESS;
 const EARLIER: EtcdBackupStatus = { phase: "BackingUp", startTime: "2026-01-01T11:59:01Z", progress: TOLD };
 
-test("running: phase, source, destination, start, and no end", () => {
+test("a running backup's status has phase, source, object URL, Job and start time, and no end", () => {
   const snapshot = backup();
   expect(statusOf(snapshot)).toEqual({
     observedGeneration: 1,
@@ -76,13 +76,13 @@ test("a condition keeps its time when only its reason changes", () => {
   expect(statusOf(going).conditions?.map(({ type }) => type)).toEqual(["Complete", "Failed", "ObjectDeleted"]);
 });
 
-test("without a generation the observed generation is 0", () => {
+test("the observed generation is 0 for an EtcdBackup without a generation", () => {
   const { generation: _, ...metadata } = backup().backup.metadata;
   const snapshot = { ...backup(), backup: { ...backup().backup, metadata } };
   expect(statusOf(snapshot).observedGeneration).toBe(0);
 });
 
-test("before the Job exists, the key is not decided", () => {
+test("before the Job exists, the status has an object URL and no key", () => {
   const status = statusOf(backup({ stage: "new" }));
   expect(status).not.toHaveProperty("jobName");
   expect(status).not.toHaveProperty("objectKey");
@@ -95,19 +95,19 @@ test("before the Job exists, the key is not decided", () => {
   expect(statusOf(backup({ with: { taking: theirs } }))).not.toHaveProperty("jobName");
 });
 
-test("the source of another etcd is its first endpoint", () => {
+test("the source shown for another etcd is its first endpoint", () => {
   expect(statusOf(backup({ spec: { source: { endpoints: ["http://a:1", "http://b:1"] } } })).source).toBe("http://a:1");
   expect(statusOf(backup({ stage: "new", spec: { source: {} } })).source).toBe("");
 });
 
-test("progress is shown while it runs, kept while the agent does not answer, and removed at the end", () => {
+test("progress is shown while the Job runs, kept while the agent does not answer, and removed at the end", () => {
   expect(statusOf(backup({ with: { progress: PROGRESS } })).progress).toEqual(TOLD);
   expect(statusOf(backup({ status: EARLIER })).progress).toEqual(TOLD);
   expect(statusOf(backup())).not.toHaveProperty("progress");
   expect(statusOf(backup({ stage: "succeeded", status: EARLIER }))).not.toHaveProperty("progress");
 });
 
-test("completed: when, and what was stored", () => {
+test("a completed backup's status has its completion time and the stored object", () => {
   const snapshot = backup({ stage: "succeeded", status: EARLIER });
   expect(statusOf(snapshot)).toMatchObject({
     phase: "Completed",
@@ -122,7 +122,7 @@ test("completed: when, and what was stored", () => {
   expect(conditionsOf(snapshot)).toEqual({ Complete: "True Completed", Failed: "False Completed" });
 });
 
-test("failed: when and why, and nothing was stored", () => {
+test("a failed backup's status has its completion time and reason, and no object", () => {
   const snapshot = backup({ stage: "failed", status: EARLIER });
   expect(statusOf(snapshot)).toMatchObject({ phase: "Failed", completionTime: "2026-01-01T12:00:00Z" });
   expect(statusOf(snapshot)).not.toHaveProperty("object");
@@ -130,14 +130,14 @@ test("failed: when and why, and nothing was stored", () => {
   expect(messageOf(snapshot, "Failed")).toBe("the bucket is full");
 });
 
-describe("during a verification", () => {
+describe("verification status", () => {
   const given = verified();
   const during = (stage: Parameters<typeof verification>[1], ends?: Parameters<typeof verification>[2]) => ({
     ...given,
     verifying: verification(given, stage, ends),
   });
 
-  test("start, Job and result are shown beside the backup's status", () => {
+  test("shows start, Job and result with the backup's earlier status", () => {
     const asked = statusOf({ ...given, verifying: undefined });
     expect(asked).toStrictEqual({
       ...given.backup.status,
@@ -177,7 +177,7 @@ describe("during a verification", () => {
     expect(statusOf(lost).verification).toStrictEqual({ jobName, startTime });
   });
 
-  test("the backup's conditions stay", () => {
+  test("keeps the backup's earlier conditions", () => {
     const complete = {
       type: "Complete",
       status: "True" as const,
@@ -190,7 +190,7 @@ describe("during a verification", () => {
     expect(statusOf({ ...given, backup: its }).conditions).toMatchObject([conditions[0], { type: "Verified" }]);
   });
 
-  test("the result is shown, even when a step is refused", () => {
+  test("shows the result even when a step is refused", () => {
     const plan = {
       ...planBackup(during("succeeded")),
       reports: [{ rule: "r", because: "no", is: "refused" }],
@@ -198,13 +198,13 @@ describe("during a verification", () => {
     expect(statusOf(during("succeeded"), plan).conditions).toMatchObject([{ status: "True", reason: "Verified" }]);
   });
 
-  test("a foreign Job is not shown as its own", () => {
+  test("does not show the name of a foreign Job", () => {
     const { job, pods } = verification(given, "running");
     const theirs = { pods, job: { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job };
     expect(statusOf({ ...given, verifying: theirs }).verification).toEqual({ startTime: "2026-01-01T12:00:00Z" });
   });
 
-  test("a refused Job is shown, and given up after ten minutes", () => {
+  test("shows a refused Job creation, and fails after it was refused for ten minutes", () => {
     const refused = (snapshot: BackupSnapshot, triedForMs = 0) =>
       statusOf(
         snapshot,
@@ -227,13 +227,13 @@ describe("during a verification", () => {
     });
   });
 
-  test("nothing is shown without spec.verify", () => {
+  test("is absent without spec.verify", () => {
     const quiet = verified({ spec: { verify: false } });
     expect(statusOf(quiet)).toEqual(quiet.backup.status);
   });
 });
 
-test.each(["Completed", "Failed"] as const)("%s is final", (phase) => {
+test.each(["Completed", "Failed"] as const)("a %s backup keeps its status", (phase) => {
   const status: EtcdBackupStatus = { phase, completionTime: "2025-01-01T00:00:00Z" };
   expect(statusOf(backup({ stage: "running", status }))).toEqual(status);
   expect(statusOf(backup({ stage: "new", status }))).toEqual(status);
@@ -253,58 +253,62 @@ function unseen(status: object): Pod {
 }
 
 test.each<[string, Parameters<typeof backup>[0], true | undefined]>([
-  ["at the first observation of its Job", { stage: "made" }, true],
-  ["while its pod does not run", { stage: "starting" }, true],
-  ["as long as it is recorded", { stage: "starting", status: NOTHING }, true],
-  ["when the Job has failed with such a pod", { status: NOTHING, with: alone("failed", { failed: 1 }) }, true],
-  ["when its Job is gone", { stage: "new", status: NOTHING }, true],
-  ["not before there is a Job", { stage: "new" }, undefined],
-  ["not while its pod runs", { stage: "running", status: NOTHING }, undefined],
-  ["not when its pod has ended", { stage: "failed", status: NOTHING }, undefined],
-  ["not when an orphaned pod runs", { stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "running").pods } }, undefined],
-  ["while the kubelet has reported nothing about its pod", { with: { taking: { job: attempt(backup(), "made").job, pods: [unseen({ phase: "Pending" })] } } }, true],
-  ["not when its agent runs in a pending pod", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Pending" }, { running: {} })] } } }, undefined],
-  ["not when its pod counts as running", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Running" }, {})] } } }, undefined],
-  ["not when its Job completed unobserved", { status: NOTHING, with: alone("succeeded") }, undefined],
-  ["not when a pod may have run before the first observation", { with: alone("failed", { failed: 1 }) }, undefined],
-  ["not when a pod has run before", { stage: "starting", status: { ...EARLIER, jobName: "nightly" } }, undefined],
-  ["not when its pod runs after it was given up", { stage: "running", status: { ...NOTHING, phase: "Failed" } }, undefined],
-  ["also after it was given up", { stage: "new", status: { ...NOTHING, phase: "Failed" } }, true],
-  ["also while it is being deleted", { stage: "starting", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, true],
-  ["not when its pod ran before the deletion", { stage: "running", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, undefined],
-])("nothingStored is recorded: %s", (_, given, recorded) => {
+  ["is true when the Job has no pod at its first observation", { stage: "made" }, true],
+  ["is true while the pod has not started", { stage: "starting" }, true],
+  ["is true while the pod has not started and the status has recorded it", { stage: "starting", status: NOTHING }, true],
+  ["is true when the Job has failed and none of its pods ran", { status: NOTHING, with: alone("failed", { failed: 1 }) }, true],
+  ["is true when the Job is gone and none of its pods ran", { stage: "new", status: NOTHING }, true],
+  ["is absent before a Job exists", { stage: "new" }, undefined],
+  ["is removed when the pod runs", { stage: "running", status: NOTHING }, undefined],
+  ["is removed when the pod has ended", { stage: "failed", status: NOTHING }, undefined],
+  ["is removed when an orphaned pod runs", { stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "running").pods } }, undefined],
+  ["is true while the pod has no container status", { with: { taking: { job: attempt(backup(), "made").job, pods: [unseen({ phase: "Pending" })] } } }, true],
+  ["is absent when the agent runs in a pending pod", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Pending" }, { running: {} })] } } }, undefined],
+  ["is absent when the pod is Running without container state", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Running" }, {})] } } }, undefined],
+  ["is removed when the Job completed unobserved", { status: NOTHING, with: alone("succeeded") }, undefined],
+  ["is absent when a pod may have run before the first observation", { with: alone("failed", { failed: 1 }) }, undefined],
+  ["is absent when an earlier pod has run", { stage: "starting", status: { ...EARLIER, jobName: "nightly" } }, undefined],
+  ["is removed when a pod runs after the backup has failed", { stage: "running", status: { ...NOTHING, phase: "Failed" } }, undefined],
+  ["is true after the backup has failed", { stage: "new", status: { ...NOTHING, phase: "Failed" } }, true],
+  ["is true while the EtcdBackup is being deleted", { stage: "starting", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, true],
+  ["is removed when the pod runs while the EtcdBackup is being deleted", { stage: "running", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, undefined],
+])("status.nothingStored %s", (_, given, recorded) => {
   expect(statusOf(backup(given)).nothingStored).toBe(recorded);
 }); // biome-ignore format: a table
 
 test.each<[string, Parameters<typeof backup>[0], EtcdBackupStatus]>([
-  ["while its agent runs", {}, { jobName: "nightly" }],
-  ["while its pod does not run", { stage: "starting" }, { jobName: "nightly", nothingStored: true }],
-  ["when it has ended", { stage: "succeeded" }, { jobName: "nightly" }],
+  ["while the agent runs", {}, { jobName: "nightly" }],
   [
-    "also where the spec has no destination",
+    "with nothingStored while the pod has not started",
+    { stage: "starting" },
+    { jobName: "nightly", nothingStored: true },
+  ],
+  ["when the Job has succeeded", { stage: "succeeded" }, { jobName: "nightly" }],
+  [
+    "without an object key when the spec has no destination",
     { stage: "new", with: { taking: attempt(backup(), "running") }, spec: { destination: {} } },
     { jobName: "nightly" },
   ],
-])("the Job of a backup deleted before its first observation is recorded: %s", (_, given, expected) => {
+])("the Job of an EtcdBackup deleted before its first observation is recorded: %s", (_, given, expected) => {
   const spec = { ...given?.spec, objectPolicy: "Delete" };
   const { jobName, nothingStored, objectKey } = statusOf(backup({ ...given, spec, deleting: true, held: true }));
   expect({ jobName, ...(nothingStored === undefined ? {} : { nothingStored }) }).toEqual(expected);
   expect(objectKey === undefined).toBe(given?.spec !== undefined);
 });
 
-test("nothing is recorded for a foreign Job, or without a Job", () => {
+test("no Job name is recorded for a deleted EtcdBackup without a Job", () => {
   const going = { spec: { objectPolicy: "Delete" }, deleting: true, held: true };
   expect(statusOf(backup({ ...going, stage: "new" }))).not.toHaveProperty("jobName");
 });
 
-describe("what blocks the plan is shown:", () => {
+describe("problems that block the plan:", () => {
   const refused = (code?: string): Rest => ({ because: "no", forMs: 1_000, isBrief: false, ...(code && { code }) });
 
   test.each([
     [undefined, "False StepRefused"],
     ["KubeInvalid", "False StepRefused"],
     ["KubeAlreadyExists", "False NameTaken"],
-  ])("a Job that is refused with %s", (code, shown) => {
+  ])("a refused creation of the Job, with code %s, is shown in both conditions", (code, shown) => {
     const snapshot = backup({ stage: "new" });
     const plan = planBackup(snapshot, () => refused(code));
     expect(conditionsOf(snapshot, plan)).toEqual({ Complete: shown, Failed: shown });
@@ -318,7 +322,7 @@ describe("what blocks the plan is shown:", () => {
   test.each([
     ["KubeInvalid", "StepRefused"],
     ["KubeAlreadyExists", "NameTaken"],
-  ])("a Job refused with %s for ten minutes fails the backup", (code, reason) => {
+  ])("a creation of the Job refused with %s for ten minutes fails the backup", (code, reason) => {
     const afterRefusal = (triedForMs?: number) => {
       const snapshot = afterMs(600_000);
       const rest = { ...refused(code), ...(triedForMs === undefined ? {} : { triedForMs }) };
@@ -340,7 +344,7 @@ describe("what blocks the plan is shown:", () => {
     });
   });
 
-  test("an EtcdBackup without its finalizer, which cannot be set", () => {
+  test("a finalizer that cannot be set is shown, and fails the backup after ten minutes", () => {
     const snapshot = backup({ stage: "new", spec: { objectPolicy: "Delete" } });
     const held = (triedForMs: number, isBrief = false) =>
       planBackup(snapshot, () => ({ ...refused(), triedForMs, isBrief }));
@@ -350,7 +354,7 @@ describe("what blocks the plan is shown:", () => {
     expect(conditionsOf(snapshot, held(600_000, true))).toMatchObject({ Complete: "False BackingUp" });
   });
 
-  test("but an unknown operator image fails no backup", () => {
+  test("an unknown operator image or a delayed step never fails the backup", () => {
     const given = afterMs(600_000);
     expect(statusOf({ ...given, agentImage: undefined }).phase).toBe("BackingUp");
     expect(statusOf(given, { ...planBackup(given), reports: [] }).phase).toBe("BackingUp");
@@ -358,13 +362,13 @@ describe("what blocks the plan is shown:", () => {
     expect(statusOf(given, delayed).phase).toBe("BackingUp");
   });
 
-  test("but not a request to come again later", () => {
+  test("a request to retry later is not shown", () => {
     const snapshot = backup({ stage: "new" });
     const plan = planBackup(snapshot, () => ({ ...refused(), isBrief: true }));
     expect(conditionsOf(snapshot, plan)).toMatchObject({ Complete: "False BackingUp" });
   });
 
-  test("a foreign Job", () => {
+  test("a foreign Job with the backup's name is shown as NameTaken", () => {
     const { taking } = backup();
     const theirs = {
       ...taking!,
@@ -373,20 +377,20 @@ describe("what blocks the plan is shown:", () => {
     expect(conditionsOf(backup({ with: { taking: theirs } }))).toMatchObject({ Complete: "False NameTaken" });
   });
 
-  test("an operator that does not know its image", () => {
+  test("an operator that does not know its image is shown as Waiting", () => {
     const snapshot = backup({ stage: "new", with: { agentImage: undefined } });
     expect(conditionsOf(snapshot)).toMatchObject({ Complete: "False Waiting", Failed: "False Waiting" });
     expect(messageOf(snapshot, "Complete")).toContain("--agent-image");
   });
 
-  test("and not for a backup that has failed", () => {
+  test("a refused step is not shown for a failed backup", () => {
     const snapshot = backup({ stage: "failed" });
     const plan: Plan<BackupStep> = { ...planBackup(snapshot), reports: [{ rule: "r", because: "b", is: "refused" }] };
     expect(conditionsOf(snapshot, plan)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
   });
 });
 
-test("failing observations make Complete Unknown, unless the backup has ended", () => {
+test("an observation's error makes Complete Unknown, unless the backup has ended", () => {
   const now = Date.parse("2026-01-01T12:00:00Z");
   const { conditions, ...rest } = failingStatus(backup({ status: EARLIER }).backup, "Bug: x", now);
   expect(rest).toEqual(EARLIER);
@@ -400,24 +404,24 @@ test("failing observations make Complete Unknown, unless the backup has ended", 
   expect(young.conditions).toMatchObject([{ observedGeneration: 0 }]);
 });
 
-describe("while it is being deleted", () => {
+describe("while the EtcdBackup is being deleted", () => {
   const status: EtcdBackupStatus = { phase: "Completed", jobName: "nightly", conditions: [] };
   const going = (given: Partial<BackupSnapshot> = {}) =>
     backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, with: given });
 
-  test("the status is unchanged when the EtcdBackup is not held", () => {
+  test("the status does not change when the EtcdBackup has no finalizer of the operator", () => {
     expect(statusOf(backup({ stage: "failed", status, deleting: true }))).toEqual(status);
     expect(statusOf(backup({ stage: "new", deleting: true }))).toEqual({});
   });
 
-  test("the deletion of its object is shown beside the earlier status", () => {
+  test("the deletion of the object is shown with the earlier status", () => {
     const deleting = going({ removing: removal(backup(), "running") });
     expect(statusOf(deleting)).toMatchObject({ phase: "Completed", jobName: "nightly" });
     expect(conditionsOf(deleting)).toEqual({ ObjectDeleted: "False DeletingObject" });
     expect(messageOf(deleting, "ObjectDeleted")).toBe("its object is being deleted");
   });
 
-  test("a failed deletion is shown with the way out", () => {
+  test("a failed deletion is shown with the annotation that keeps the object", () => {
     const hindered = going({ removing: removal(backup(), "failed") });
     expect(conditionsOf(hindered)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
     expect(messageOf(hindered, "ObjectDeleted")).toMatch(
@@ -425,7 +429,7 @@ describe("while it is being deleted", () => {
     );
   });
 
-  test("a storing pod that does not end is shown, too", () => {
+  test("a storing pod that has not ended after two minutes is shown", () => {
     const gone = { deletionTimestamp: "2026-01-01T11:58:00Z" };
     const pod = agentPod(attempt(backup(), "running").job, { phase: "Running" }, { running: {} }, gone);
     const lost = going({ taking: undefined, orphans: [pod] });
@@ -437,13 +441,13 @@ describe("while it is being deleted", () => {
     );
   });
 
-  test("a refused deletion is shown, too", () => {
+  test("a refused creation of the deletion Job is shown", () => {
     const plan = planBackup(going(), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
     expect(conditionsOf(going(), plan)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
     expect(messageOf(going(), "ObjectDeleted", plan)).toMatch(/^delete-object: quota; to delete/);
   });
 
-  test("the end of a stopped deletion is shown without a way out", () => {
+  test("a running deletion Job that cannot be deleted is shown without that annotation", () => {
     const annotations = { [KEEP_OBJECT_ANNOTATION]: "true" };
     const given = { spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, annotations };
     const keeping = backup({ ...given, stage: "succeeded", with: { removing: removal(backup(), "running") } });

@@ -83,7 +83,7 @@ test.each([
       credentials: { secretName: "g", isOptional: false },
     },
   ],
-])("the object of %j", (destination, expected) => {
+])("destination %j gives the object's location, key, URL and credentials", (destination, expected) => {
   // biome-ignore format: a table
   expect(target({ destination })).toStrictEqual(expected);
 });
@@ -105,7 +105,7 @@ test.each([
   [{ url: { template: "ftp://bb/k" } }, 'spec.destination.url.template: the object URL has the scheme "ftp"'],
   [{ url: { template: "volume://c/p" } }, 'the object URL has the scheme "volume"'],
   [{ url: { template: "{{ .Name }}" } }, "spec.destination.url.template: the object URL is not a URL"],
-])("an invalid destination has an error message: %j", (destination, sentence) => {
+])("the invalid destination %j has an error message", (destination, sentence) => {
   expect(target({ destination })).toContain(sentence);
 });
 
@@ -113,7 +113,7 @@ test.each([
   [{ compression: "Zstd" }, ".db.zst"],
   [{ encryption: { keySecret: { name: "k" } } }, ".db.enc"],
   [{ compression: "Zstd", encryption: { keySecret: { name: "k" } } }, ".db.zst.enc"],
-])("the key's extension shows compression and encryption: %j", (spec, end) => {
+])("the key's extension shows compression and encryption of %j", (spec, end) => {
   expect(target(spec)).toMatchObject({ key: `foo/my-etcd/${uid}/20260101T115900Z-nightly-01234567${end}` });
   expect(target({ ...spec, destination: { url: { template: "s3://bb/k" } } })).toMatchObject({ key: "k" });
 });
@@ -124,12 +124,12 @@ test.each([
   ["https://[fd00::1]:2379", "_fd00__1_"],
   ["etcd", "etcd"],
   ["http://:2379", "unknown"],
-])("another etcd is identified by its host: %s", (endpoint, host) => {
+])("the key of another etcd's backup contains the host of its endpoint %s", (endpoint, host) => {
   const key = `foo/external/${host}/20260101T115900Z-nightly-01234567.db`;
   expect(target({ source: { endpoints: [endpoint] } }, { with: { cluster: undefined } })).toMatchObject({ key });
 });
 
-test("a cluster created again has other keys, but a backup keeps its own once its Job exists", () => {
+test("a recreated cluster's backups have other keys, and a backup keeps its key once its Job exists", () => {
   const recreated = { ...cluster().cluster, metadata: { ...cluster().cluster.metadata, uid: "another" } };
   expect(target({}, { with: { cluster: recreated } })).toMatchObject({
     key: expect.stringContaining("foo/my-etcd/another/"),
@@ -156,7 +156,7 @@ function toldKey(key: string | undefined, metadata: object = {}): Attempted {
   return { pods, job: { ...job, metadata: { ...job.metadata, ...metadata }, spec } as unknown as Job };
 }
 
-test("a recorded URL stays, whatever its template gives now", () => {
+test("a recorded URL stays, whatever the template gives now", () => {
   const status = { phase: "Completed", objectKey: "old/k", objectURL: "s3://aa/old/k?region=r" } as const;
   for (const template of ["s3://bb/{{ .Name }}", "s3://bb/{{ .Unknown }}", "none"]) {
     const destination = { url: { template, credentials: { secretName: "s" } } };

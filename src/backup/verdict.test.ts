@@ -49,67 +49,77 @@ function afterReport(report: ReturnType<typeof failure>, spec: object = {}) {
 const unscheduled = { ...agentPod(job, {}, {}), status: { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False", message: "no node fits" }] } } as unknown as Pod; // biome-ignore format: a pod
 const NOT_FOUND = 'MountVolume.SetUp failed for volume "credentials" : secret "s3" not found';
 
-describe("while the Job is active, the verdict is BackingUp, because", () => {
+describe("the verdict of an active Job is BackingUp", () => {
   test.each<[string, BackupSnapshot, string, string]>([
-    ["the agent runs", backup(), "BackingUp", "a snapshot is being taken and stored"],
-    ["no pod exists yet", backup({ stage: "made" }), "PodPending", "its pod is not created yet"],
+    ["while the agent runs", backup(), "BackingUp", "a snapshot is being taken and stored"],
+    ["while no pod exists yet", backup({ stage: "made" }), "PodPending", "its pod is not created yet"],
     [
-      "a quota refuses it",
+      "with the quota that prevents its pod",
       backup({ stage: "made", with: { warnings: ["exceeded quota: q", "older"] } }),
       "PodRefused",
       "its pod cannot be created: exceeded quota: q",
     ],
-    ["there is no node", withPods(unscheduled), "PodPending", "pod cannot be scheduled: no node fits"],
     [
-      "the image is unavailable",
+      "with the scheduler's message when no node fits",
+      withPods(unscheduled),
+      "PodPending",
+      "pod cannot be scheduled: no node fits",
+    ],
+    [
+      "with the kubelet's reason when the image cannot be pulled",
       pending({ waiting: { reason: "ImagePullBackOff", message: "back-off" } }),
       "ImageUnavailable",
       "container agent waits: ImagePullBackOff (back-off)",
     ],
     [
-      "the image name is invalid",
+      "with the kubelet's reason when the image name is invalid",
       pending({ waiting: { reason: "InvalidImageName" } }),
       "ImageUnavailable",
       "InvalidImageName",
     ],
     [
-      "a Secret is missing",
+      "when a Secret is missing",
       pending({ waiting: { reason: "ContainerCreating" } }, { warnings: ["other", NOT_FOUND] }),
       "SecretMissing",
       `among s3: ${NOT_FOUND}`,
     ],
     [
-      "a key of a Secret is missing",
+      "when a key of a Secret is missing",
       pending({ waiting: { reason: "ContainerCreating" } }, { warnings: ["references non-existent secret key: a"] }),
       "SecretMissing",
       "non-existent secret key: a",
     ],
     [
-      "Kubernetes warns of another problem",
+      "with any other warning of Kubernetes",
       pending({ waiting: { reason: "ContainerCreating" } }, { warnings: ["no volume"] }),
       "PodPending",
       "ContainerCreating; Kubernetes warns: no volume",
     ],
-    ["the pod has no status", withPods(agentPod(job, { phase: "Pending" }, {})), "PodPending", "pod is Pending"],
     [
-      "its pod is being deleted",
+      "when the pod has no container status",
+      withPods(agentPod(job, { phase: "Pending" }, {})),
+      "PodPending",
+      "pod is Pending",
+    ],
+    [
+      "while its pod is being deleted",
       withPods(agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })),
       "PodPending",
       "pod nightly-abcde is being deleted; a new pod follows",
     ],
     [
-      "an attempt has failed",
+      "with the agent's reason after a failed attempt",
       withPods(endedPod(job, 1, FULL)),
       "Retrying",
       "an attempt has failed and is retried: NoSpace: the bucket is full",
     ],
     [
-      "an attempt left no report",
+      "with the exit code after an attempt without a report",
       withPods(endedPod(job, 137, "Killed")),
       "Retrying",
       "container agent ended: Error with exit code 137 (Killed)",
     ],
-    ["its pod has succeeded", withPods(endedPod(job, 0, DONE)), "BackingUp", "its pod has succeeded"],
+    ["when its pod has succeeded", withPods(endedPod(job, 0, DONE)), "BackingUp", "its pod has succeeded"],
   ])("%s", (_, given, reason, message) => {
     // biome-ignore format: a table
     const verdict = verdictOf(given);
@@ -117,7 +127,7 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
     expect(verdict.message).toContain(message);
   });
 
-  test("without warnings none is shown", () => {
+  test("without a warning when Kubernetes has none", () => {
     expect(verdictOf(withPods(agentPod(job, { phase: "Pending" }, {}))).message).toBe("pod is Pending");
   });
 
@@ -128,12 +138,12 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
     ["ErrImageNeverPull", "ImageUnavailable"],
     ["ImageInspectError", "ImageUnavailable"],
     ["CreateContainerError", "PodPending"],
-  ])("the kubelet reports %s", (waitsFor, reason) => {
+  ])("with reason for the kubelet's %s: %s", (waitsFor, reason) => {
     const message = `container agent waits: ${waitsFor}`;
     expect(verdictOf(pending({ waiting: { reason: waitsFor } }))).toEqual({ phase: "BackingUp", reason, message });
   });
 
-  test("any required Secret may be the missing one", () => {
+  test("with all required Secrets when one of them is missing", () => {
     const spec = {
       source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
       destination: { url: { template: "s3://bb/k" } },
@@ -144,13 +154,13 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
   });
 });
 
-describe("waiting ends", () => {
+describe("a backup fails", () => {
   test.each<[string, BackupSnapshot, number]>([
-    ["ten minutes after the Job was made without a pod", backup({ stage: "made" }), MADE_MS],
-    ["ten minutes after a pod was made that does not start", backup({ stage: "starting" }), MADE_MS],
-    ["ten minutes after the last attempt has ended", withPods(endedPod(job, 1, FULL)), ENDED_MS],
+    ["ten minutes after its Job was created without a pod", backup({ stage: "made" }), MADE_MS],
+    ["ten minutes after its pod was created and has not started", backup({ stage: "starting" }), MADE_MS],
+    ["ten minutes after its last attempt has ended", withPods(endedPod(job, 1, FULL)), ENDED_MS],
     [
-      "ten minutes after its name was found taken",
+      "ten minutes after its Job's name was found taken",
       backup({
         status: SEEN,
         with: { taking: { job: { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job, pods: [] } },
@@ -158,7 +168,7 @@ describe("waiting ends", () => {
       SEEN_MS,
     ],
     [
-      "ten minutes after the cluster was found missing",
+      "ten minutes after its cluster was found missing",
       backup({ stage: "new", status: SEEN, with: { cluster: undefined } }),
       SEEN_MS,
     ],
@@ -172,7 +182,7 @@ describe("waiting ends", () => {
     });
   });
 
-  test("ten minutes after a pod should have been deleted, for example on a lost node", () => {
+  test("ten minutes after its pod should have been deleted, for example on a lost node", () => {
     const going = { deletionTimestamp: "2026-01-01T12:00:00Z" };
     const given = withPods(agentPod(job, { phase: "Running" }, { running: {} }, going));
     const sinceMs = Date.parse(going.deletionTimestamp);
@@ -183,54 +193,54 @@ describe("waiting ends", () => {
     });
   });
 
-  test("never while the agent runs, nor for an invalid time", () => {
+  test("never while the agent runs, nor when its recorded start time is invalid", () => {
     expect(verdictOf({ ...backup(), takenAtMs: MADE_MS + 1_000 * PATIENCE_MS }).phase).toBe("BackingUp");
     const late = { cluster: undefined, takenAtMs: SEEN_MS + 1_000 * PATIENCE_MS };
     expect(verdictOf(backup({ stage: "new", status: { startTime: "soon" }, with: late })).phase).toBe("BackingUp");
   });
 
-  test("never at the first observation", () => {
+  test("never at its first observation", () => {
     const late = { cluster: undefined, takenAtMs: SEEN_MS + 1_000 * PATIENCE_MS };
     expect(verdictOf(backup({ stage: "new", with: late })).phase).toBe("BackingUp");
     expect(verdictOf(backup({ stage: "new", status: {}, with: late })).phase).toBe("BackingUp");
   });
 });
 
-describe("a failed Job makes the backup Failed:", () => {
+describe("the message of a failed Job's backup:", () => {
   test.each<[string, Attempted, string, string]>([
-    ["the agent reported it", failedJob("PodFailurePolicy", endedPod(job, 2, FULL)), "NoSpace", "the bucket is full"],
+    ["the agent's report", failedJob("PodFailurePolicy", endedPod(job, 2, FULL)), "NoSpace", "the bucket is full"],
     [
-      "it was retried too often",
+      "the last report when the Job was retried too often",
       failedJob("BackoffLimitExceeded", endedPod(job, 1, failure("StoreUnreachable", "no route"))),
       "StoreUnreachable",
       "no route",
     ],
     [
-      "its pod left no report",
+      "the exit code of a pod without a report",
       failedJob("BackoffLimitExceeded", endedPod(job, 137, "")),
       "AgentFailed",
       "its pod left no report: container agent ended: Error with exit code 137",
     ],
     [
-      "its report is not of a backup",
+      "the exit code of a pod with a report that is not of a backup",
       failedJob("PodFailurePolicy", endedPod(job, 2, failure("DataExists", "there is data"))),
       "AgentFailed",
       "its pod left no report: container agent ended: Error with exit code 2",
     ],
     [
-      "there is no pod left",
+      "the Job's condition when no pod is left",
       failedJob("BackoffLimitExceeded"),
       "AgentFailed",
       "Job nightly: the Job's words (BackoffLimitExceeded)",
     ],
     [
-      "its deadline was exceeded",
+      "the exceeded deadline",
       failedJob("DeadlineExceeded"),
       "DeadlineExceeded",
       "it took longer than spec.activeDeadlineSeconds, 600 s",
     ],
     [
-      "its deadline was exceeded after an attempt",
+      "the exceeded deadline and the report of the last attempt",
       failedJob("DeadlineExceeded", endedPod(job, 1, FULL)),
       "DeadlineExceeded",
       "600 s; the last attempt reported NoSpace: the bucket is full",
@@ -254,17 +264,17 @@ describe("a failed Job makes the backup Failed:", () => {
     ["SourceAuth", " (Secret root)"],
     ["BadKey", " (Secret key)"],
     ["NoSpace", ""],
-  ] as const)("%s names the Secret", (reason, secret) => {
+  ] as const)("failure %s is shown with the name of the Secret:%s", (reason, secret) => {
     expect(afterReport(failure(reason, "no"), SPEC)).toEqual({ phase: "Failed", reason, message: `no${secret}` });
   });
 
-  test("of an EtcdCluster with TLS it is the operator's client Secret", () => {
+  test("failure SourceTLS of an EtcdCluster is shown with the operator's client Secret", () => {
     const given = backup({ stage: "failed", report: failure("SourceTLS", "no"), with: { cluster: overTls() } });
     expect(verdictOf(given).message).toBe("no (Secret my-etcd-operator-tls)");
     expect(secretNamesOf(given)).toEqual(["s3", "my-etcd-operator-tls"]);
   });
 
-  test("without a Secret none is named", () => {
+  test("a failure is shown without a Secret's name when the spec has no Secret", () => {
     expect(afterReport(failure("SourceAuth", "no")).message).toBe("no");
     expect(afterReport(failure("BadKey", "no")).message).toBe("no");
     expect(afterReport(failure("WrongCredentials", "no"), { destination: { s3: { bucket: "bb" } } }).message).toBe(
@@ -275,7 +285,7 @@ describe("a failed Job makes the backup Failed:", () => {
   });
 });
 
-test("a complete Job makes the backup Completed, with what was stored", () => {
+test("a complete Job makes the backup Completed, with the object of its report", () => {
   const message = "the object and its manifest are stored";
   expect(verdictOf(backup({ stage: "succeeded" }))).toEqual({
     phase: "Completed",
@@ -285,7 +295,7 @@ test("a complete Job makes the backup Completed, with what was stored", () => {
   });
 });
 
-test("the report of the successful pod counts, not that of an earlier failed one", () => {
+test("the report of the successful pod counts, not that of an earlier failed pod", () => {
   const taking = attempt(backup(), "succeeded");
   const failed = endedPod(taking.job, 1, FULL);
   const pods = [
@@ -298,20 +308,20 @@ test("the report of the successful pod counts, not that of an earlier failed one
 const LOST = "its pod's report is lost";
 const JOB_ENDED_MS = Date.parse("2026-01-01T11:59:58Z");
 
-describe("a Job that ends before its pod is observed", () => {
+describe("a Job that ended before its pod was observed", () => {
   const { job: complete, pods } = attempt(backup(), "succeeded");
   const failed = attempt(backup(), "failed").job;
   const running = attempt(backup(), "running").pods;
   const early = endedPod(job, 1, FULL);
 
   test.each<[string, Attempted]>([
-    ["is complete, and its pod still runs", { job: complete, pods: running }],
-    ["is complete, and only an earlier pod is observed", { job: complete, pods: [early] }],
-    ["is complete, and no pod is observed", { job: complete, pods: [] }],
+    ["has succeeded, and its pod still runs", { job: complete, pods: running }],
+    ["has succeeded, and only an earlier pod is observed", { job: complete, pods: [early] }],
+    ["has succeeded, and no pod is observed", { job: complete, pods: [] }],
     ["has failed, and its pod still runs", { job: failed, pods: running }],
     ["has failed, and its last pod still runs", { job: failed, pods: [early, ...running] }],
     ["has failed, and no pod is observed", { job: failed, pods: [] }],
-  ])("%s: the report is awaited, for a limited time", (_, taking) => {
+  ])("%s: the backup waits a minute for the report", (_, taking) => {
     const at = (ms: number) => verdictOf({ ...backup({ with: { taking } }), takenAtMs: JOB_ENDED_MS + ms });
     const message = "its Job has ended; the report of its pod is awaited";
     expect(at(59_999)).toEqual({ phase: "BackingUp", reason: "BackingUp", message });
@@ -319,7 +329,7 @@ describe("a Job that ends before its pod is observed", () => {
     expect(at(60_000)).not.toHaveProperty("object");
   });
 
-  test("a present report ends the wait", () => {
+  test("a present report ends the wait, even when it cannot be parsed", () => {
     const unreadable = [endedPod(complete, 0, "{")];
     for (const given of [pods, unreadable])
       expect(verdictOf(backup({ with: { taking: { job: complete, pods: given } } })).phase).toBe("Completed");
@@ -339,7 +349,7 @@ test.each([
       pods: [endedPod(taking.job, 0, { ok: true, kind: "delete", deleted: true })],
     }),
   ],
-])("a complete Job is complete even if its report %s", (_, change) => {
+])("a succeeded Job makes the backup Completed even if its report %s", (_, change) => {
   // biome-ignore format: a table
   const given = backup({ with: { taking: change(attempt(backup(), "succeeded")) } });
   const verdict = verdictOf({ ...given, takenAtMs: JOB_ENDED_MS + 60_000 });
@@ -347,14 +357,14 @@ test.each([
   expect(verdict).not.toHaveProperty("object");
 });
 
-test("a foreign Job with the name is ignored, and the backup waits for the name", () => {
+test("a foreign Job of the same name is not the backup's, and the backup waits for the name", () => {
   const { job: their, pods } = attempt(backup(), "failed");
   const taking = { job: { ...their, metadata: { ...their.metadata, ownerReferences: [] } } as Job, pods };
   expect(verdictOf(backup({ with: { taking } }))).toMatchObject({ phase: "BackingUp", reason: "NameTaken" });
 });
 
-describe("without a Job", () => {
-  test("it is created next", () => {
+describe("before the Job exists", () => {
+  test("the message states that the Job is created next", () => {
     expect(verdictOf(backup({ stage: "new" }))).toEqual({
       phase: "BackingUp",
       reason: "BackingUp",
@@ -369,11 +379,11 @@ describe("without a Job", () => {
     [{ destination: { url: { template: "ftp://b/k" } } }],
     [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-client-ca" } } }],
     [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-peer-ca" } } }],
-  ])("an invalid spec from a conversion is refused: %j", (spec) => {
+  ])("the invalid spec %j is refused", (spec) => {
     expect(verdictOf(backup({ stage: "new", spec }))).toMatchObject({ phase: "Failed", reason: "SpecRefused" });
   });
 
-  test("a Job on a claim that became a member's fails; a missing label ends nothing", () => {
+  test("a Job fails when its claim became a member's, and continues when its claim has lost the label", () => {
     const given = { stage: "starting", spec: ON_VOLUME } as const;
     expect(verdictOf(backup({ ...given, with: { namesake: available() } }))).toMatchObject({
       phase: "Failed",
@@ -419,11 +429,11 @@ describe("without a Job", () => {
       "BackingUp",
     ],
     [
-      "is full, which can be read",
+      "is full and can still be read",
       { cluster: available({ conditions: [isAvailable("False", "NoSpaceAlarm")] }) },
       "BackingUp",
     ],
-  ])("a cluster that %s: %j", (_, given, reason) => {
+  ])("the reason shows that the cluster %s", (_, given, reason) => {
     // biome-ignore format: a table
     expect(verdictOf(backup({ stage: "new", with: given }))).toMatchObject({ phase: "BackingUp", reason });
   });

@@ -44,40 +44,40 @@ const onVolume = verified({ spec: ON_VOLUME });
 const ofUnknownRelease = verified({ status: { object: undefined } as never });
 
 test.each<[string, BackupSnapshot, string, string | RegExp]>([
-  ["before its Job exists", given, "Unknown Verifying", "its Job is created next"],
-  ["while its pod runs", during("running"), "Unknown Verifying", "the object is fetched and restored to a throw-away etcd"],
-  ["while its pod is created", during("made"), "Unknown PodPending", "its pod is not created yet"],
-  ["while its pod starts", during("starting"), "Unknown PodPending", /container verify waits: ContainerCreating/],
-  ["when the data is right", during("succeeded"), "True Verified", "7 keys"],
-  ["when the report is lost", during("succeeded", { verify: [0, ""] }), "True Verified", /the data is right; its pod's report/],
-  ["when the report is of another task", during("succeeded", { verify: [0, { ok: true, kind: "delete", deleted: true }] }), "True Verified", /is lost/],
-  ["when its Job has ended before its pod", { ...given, verifying: { ...verification(given, "succeeded"), pods: [] } }, "Unknown Verifying", "its Job has ended; the report of its pod is awaited"],
-  ["when the object is corrupt", during("failed", { fetch: [2, CORRUPT] }), "False SnapshotCorrupt", "a byte has changed"],
-  ["when the data differs", during("failed", { verify: [2, DIFFERENT] }), "False VerificationFailed", "6 of 7 keys are there"],
-  ["when etcdutl fails", during("failed", { etcdutl: [1, " no snapshot \n"] }), "False RestoreToolFailed", "no snapshot"],
-  ["when etcdutl ends without output", during("failed", { etcdutl: [137, ""] }), "False RestoreToolFailed", "etcdutl ended with code 137 (Error)"],
-  ["when the agent ends without a report", during("failed", { verify: [1, "killed"] }), "False AgentFailed", /its pod left no report: container verify ended/],
-  ["when a pod reports a reason that verifications do not have", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
-  ["when a pod reports a reason of replays", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "False AgentFailed", /left no report/],
-  ["when its pod is gone", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "False AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
-  ["after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "its pod is not created yet; it was waited for 10 minutes"],
-  ["when its Job is foreign", ofForeignJob(), "Unknown NameTaken", /^Job verify-\S+ has another owner$/],
-  ["when that lasts ten minutes", since(10 * MINUTE, ofForeignJob()), "False NameTaken", /waited for 10 minutes/],
-  ["when its claim is no longer labelled", onVolume, "Unknown ClaimNotAllowed", /claimName is backups/],
-  ["when that lasts almost ten minutes", since(10 * MINUTE - 1, onVolume), "Unknown ClaimNotAllowed", /claimName/],
-  ["when the claim is unlabelled for ten minutes", since(10 * MINUTE, onVolume), "False ClaimNotAllowed", /waited for 10 minutes/],
-  ["on a labelled claim", { ...onVolume, claim: destinationClaim() }, "Unknown Verifying", "its Job is created next"],
-  ["when the release is not known", ofUnknownRelease, "False AgentFailed", /the etcd release of the backup is unknown/],
-  ["when the operator does not know its image", { ...given, agentImage: undefined }, "Unknown Waiting", /--agent-image/],
-  ["when the destination is no longer valid", verified({ stage: "new", spec: { destination: {} } }), "False SpecRefused", /spec.destination is empty/],
-])("the result of the verification %s", (_, of, verdict, message) => {
+  ["is Unknown before the verification Job exists", given, "Unknown Verifying", "its Job is created next"],
+  ["is Unknown while the pod runs", during("running"), "Unknown Verifying", "the object is fetched and restored to a throw-away etcd"],
+  ["is Unknown while the pod is created", during("made"), "Unknown PodPending", "its pod is not created yet"],
+  ["is Unknown while the pod starts", during("starting"), "Unknown PodPending", /container verify waits: ContainerCreating/],
+  ["is True when the restored data equals the object", during("succeeded"), "True Verified", "7 keys"],
+  ["is True when the Job has succeeded and its report is lost", during("succeeded", { verify: [0, ""] }), "True Verified", /the data is right; its pod's report/],
+  ["is True when the Job has succeeded and its report is of another task", during("succeeded", { verify: [0, { ok: true, kind: "delete", deleted: true }] }), "True Verified", /is lost/],
+  ["is Unknown for a minute when the Job has ended before its pod is observed", { ...given, verifying: { ...verification(given, "succeeded"), pods: [] } }, "Unknown Verifying", "its Job has ended; the report of its pod is awaited"],
+  ["is False when the object is corrupt", during("failed", { fetch: [2, CORRUPT] }), "False SnapshotCorrupt", "a byte has changed"],
+  ["is False when the restored data differs", during("failed", { verify: [2, DIFFERENT] }), "False VerificationFailed", "6 of 7 keys are there"],
+  ["is False when etcdutl fails, with its output", during("failed", { etcdutl: [1, " no snapshot \n"] }), "False RestoreToolFailed", "no snapshot"],
+  ["is False when etcdutl fails without output, with its exit code", during("failed", { etcdutl: [137, ""] }), "False RestoreToolFailed", "etcdutl ended with code 137 (Error)"],
+  ["is False when the agent ends without a report", during("failed", { verify: [1, "killed"] }), "False AgentFailed", /its pod left no report: container verify ended/],
+  ["is False without the agent's reason when the reason is not of a verification", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
+  ["is False without the agent's reason when the reason is of a replay", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "False AgentFailed", /left no report/],
+  ["is False when the pod of a failed Job is gone for a minute", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "False AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
+  ["is False after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "its pod is not created yet; it was waited for 10 minutes"],
+  ["is Unknown when a foreign Job has the name", ofForeignJob(), "Unknown NameTaken", /^Job verify-\S+ has another owner$/],
+  ["is False when a foreign Job has the name for ten minutes", since(10 * MINUTE, ofForeignJob()), "False NameTaken", /waited for 10 minutes/],
+  ["is Unknown when the destination claim is not labelled", onVolume, "Unknown ClaimNotAllowed", /claimName is backups/],
+  ["is Unknown when the destination claim is not labelled for almost ten minutes", since(10 * MINUTE - 1, onVolume), "Unknown ClaimNotAllowed", /claimName/],
+  ["is False when the destination claim is not labelled for ten minutes", since(10 * MINUTE, onVolume), "False ClaimNotAllowed", /waited for 10 minutes/],
+  ["is Unknown until the Job is created when the destination claim is labelled", { ...onVolume, claim: destinationClaim() }, "Unknown Verifying", "its Job is created next"],
+  ["is False when the etcd release of the object is unknown", ofUnknownRelease, "False AgentFailed", /the etcd release of the backup is unknown/],
+  ["is Unknown when the operator does not know its image", { ...given, agentImage: undefined }, "Unknown Waiting", /--agent-image/],
+  ["is False when the destination is no longer valid", verified({ stage: "new", spec: { destination: {} } }), "False SpecRefused", /spec.destination is empty/],
+])("condition Verified %s", (_, of, verdict, message) => {
   const seen = verificationOf(of);
   expect(`${seen?.status} ${seen?.reason}`).toBe(verdict);
   if (typeof message === "string") expect(seen?.message).toBe(message);
   else expect(seen?.message).toMatch(message);
 }); // biome-ignore format: a table
 
-test.each(["fetch", "etcdutl", "verify"])("while %s runs there is no problem", (name) => {
+test.each(["fetch", "etcdutl", "verify"])("a pod in which container %s runs is not overdue", (name) => {
   const { job, pods } = verification(given, "starting");
   const each = (status: { name: string }) => (status.name === name ? { ...status, state: { running: {} } } : status);
   const [pod] = pods;
@@ -90,12 +90,12 @@ test.each(["fetch", "etcdutl", "verify"])("while %s runs there is no problem", (
   expect(verificationOf(later(at, 20 * MINUTE))).toMatchObject({ status: "Unknown", reason: "Verifying" });
 });
 
-test("what was compared is shown", () => {
+test("the result has the compared revision and number of keys", () => {
   expect(verificationOf(during("succeeded"))).toMatchObject({ revision: "12", keys: 7 });
   expect(SAME).toMatchObject({ revision: "12", keys: 7 });
 });
 
-test("a failed attempt that is retried is shown with its container", () => {
+test("the reason of a failed attempt is shown while the Job retries", () => {
   const { job } = verification(given, "made");
   const [pod] = verification(given, "failed", { fetch: [1, failure("StoreUnreachable", "no answer")] }).pods;
   expect(verificationOf({ ...given, verifying: { job, pods: [pod!] } })).toMatchObject({
@@ -108,7 +108,7 @@ test("a failed attempt that is retried is shown with its container", () => {
   });
 });
 
-test("without spec.verify, or after its end, there is no result", () => {
+test("a backup without spec.verify, or with a final result, has no verification", () => {
   const isVerified = { type: "Verified", reason: "Verified", message: "", lastTransitionTime: "2026-01-01T12:00:00Z" };
   const over = (status: "True" | "False" | "Unknown") =>
     verified({ status: { conditions: [{ ...isVerified, status, observedGeneration: 1 }] } });
@@ -120,7 +120,7 @@ test("without spec.verify, or after its end, there is no result", () => {
   expect(verificationOf(over("Unknown"))).toMatchObject({ reason: "Verifying" });
 });
 
-test("a refused Job is waited for", () => {
+test("a refused Job creation fails the verification after ten minutes", () => {
   const lack = { reason: "StepRefused", message: "quota" } as const;
   // Earlier waits do not count.
   const late = since(100 * MINUTE, given);
@@ -128,7 +128,7 @@ test("a refused Job is waited for", () => {
   expect(verificationAfterRefusal(late, lack, 10 * MINUTE)).toMatchObject({ status: "False", reason: "StepRefused" });
 });
 
-test("etcd is of the backed-up release, from the cluster's repository", () => {
+test("the verification's etcd is of the object's release, from the cluster's image repository", () => {
   expect(etcdImageOf(given)).toBe("registry.example/etcd:v3.6.16");
   const mirrored = available();
   const spec = { ...mirrored.spec, image: { repository: "mirror.example/etcd" } } as typeof mirrored.spec;

@@ -106,32 +106,62 @@ describe("which connection is closed for a new one", () => {
   const three = { ofAddress: 3 };
   test.each<[string, string, string, string, Partial<ConnectionLimits>?]>([
     ["none while there is room", "a1 a2 b1", "b2", "a1 a2 b1 b2"],
-    ["none while there is room for one more", "a1 a2 b1 b2 c1", "c2", "a1 a2 b1 b2 c1 c2"],
-    ["at the limit of its address: the oldest idle one of that address", "b1 a1 a2", "a3", "b1 a2 a3"],
-    ["a busy one stays open", "a1! a2", "a3", "a1 a3"],
-    ["the new one, when all of its address are busy", "a1! a2! b1 b2 c1 c2", "a3", "a1 a2 b1 b2 c1 c2"],
+    ["none when the new one reaches the limit", "a1 a2 b1 b2 c1", "c2", "a1 a2 b1 b2 c1 c2"],
+    ["the oldest idle one of its address when that address is at its limit", "b1 a1 a2", "a3", "b1 a2 a3"],
+    ["an idle one, and not an older busy one", "a1! a2", "a3", "a1 a3"],
+    ["the new one when all of its address are busy", "a1! a2! b1 b2 c1 c2", "a3", "a1 a2 b1 b2 c1 c2"],
     [
-      "at the limit of all: the oldest idle one of the address with the most",
+      "at the total limit the oldest idle one of the address with the most",
       "c1 a1 a2 b1 b2 b3",
       "d1",
       "c1 a1 a2 b2 b3 d1",
       three,
     ],
-    ["of the next address, when those of the first are busy", "c1 a1 a2 b1! b2! b3!", "d1", "c1 a2 b1 b2 b3 d1", three],
-    ["an idle one before a busy one", "a1! a2! b1! b2! c1! c2", "d1", "a1 a2 b1 b2 c1 d1"],
-    ["its own idle one before those of addresses with as few", "b1 b2 a1 a2 c1 c2", "a3", "b1 b2 a2 c1 c2 a3", three],
-    ["none of an address with as few", "a1! a2! b1 b2 c1 c2", "a3", "a1 a2 b1 b2 c1 c2", three],
-    ["none of an address with fewer", "a1! a2! b1! b2! b3! c1", "a3", "a1 a2 b1 b2 b3 c1", three],
     [
-      "all are busy: the oldest one of the address with the most",
+      "an idle one of the next address when those of the first are busy",
+      "c1 a1 a2 b1! b2! b3!",
+      "d1",
+      "c1 a2 b1 b2 b3 d1",
+      three,
+    ],
+    ["an idle one rather than a busy one", "a1! a2! b1! b2! c1! c2", "d1", "a1 a2 b1 b2 c1 d1"],
+    [
+      "an idle one of its own address rather than of addresses with as many",
+      "b1 b2 a1 a2 c1 c2",
+      "a3",
+      "b1 b2 a2 c1 c2 a3",
+      three,
+    ],
+    [
+      "the new one rather than an idle one of an address with as many",
+      "a1! a2! b1 b2 c1 c2",
+      "a3",
+      "a1 a2 b1 b2 c1 c2",
+      three,
+    ],
+    [
+      "the new one rather than an idle one of an address with fewer",
+      "a1! a2! b1! b2! b3! c1",
+      "a3",
+      "a1 a2 b1 b2 b3 c1",
+      three,
+    ],
+    [
+      "when all are busy, the oldest one of the address with the most",
       "c1! a1! a2! b1! b2! b3!",
       "d1",
       "c1 a1 a2 b2 b3 d1",
       three,
     ],
-    ["all are busy: for an address with two fewer", "c1! a1! a2! b1! b2! b3!", "c2", "c1 a1 a2 b2 b3 c2", three],
-    ["all are busy: none for an address with one fewer", "c1! a1! a2! b1! b2! b3!", "a3", "c1 a1 a2 b1 b2 b3", three],
-    ["all are busy, one of each address: the new one", "a1! b1! c1!", "d1", "a1 b1 c1", { most: 3 }],
+    ["when all are busy, one of an address with two more", "c1! a1! a2! b1! b2! b3!", "c2", "c1 a1 a2 b2 b3 c2", three],
+    [
+      "when all are busy, the new one rather than one of an address with one more",
+      "c1! a1! a2! b1! b2! b3!",
+      "a3",
+      "c1 a1 a2 b1 b2 b3",
+      three,
+    ],
+    ["when all are busy, the new one if each address has one", "a1! b1! c1!", "d1", "a1 b1 c1", { most: 3 }],
   ])("%s", (_name, before, added, after, limits = {}) => {
     const fake = new FakeServer(limits);
     for (const each of before.split(" ")) {
@@ -153,7 +183,7 @@ describe("which connection is closed for a new one", () => {
     expect(fake.open).toBe("a2 a3");
   });
 
-  test("a connection that is about to end makes no room: its memory is still in use", () => {
+  test("a connection that is being closed makes no room, since its memory is still in use", () => {
     const fake = new FakeServer();
     fake.connect("a1").destroy();
     fake.connect("a2");
@@ -161,7 +191,7 @@ describe("which connection is closed for a new one", () => {
     expect(fake.open).toBe("a3");
   });
 
-  test("a connection that was closed for another counts once, though its end comes later", () => {
+  test("a connection that was closed for a new one counts once when its end is reported later", () => {
     const fake = new FakeServer();
     const first = fake.connect("a1");
     for (const name of ["a2", "a3"]) {
@@ -173,20 +203,20 @@ describe("which connection is closed for a new one", () => {
     expect(fake.open).toBe("a2 a3");
   });
 
-  test("a connection without an address has ended already", () => {
+  test("a connection without an address is closed at once", () => {
     const fake = new FakeServer();
     const socket = new FakeSocket(undefined, 1);
     fake.server.emit("connection", socket as unknown as Socket);
     expect(socket.destroyed).toBe(true);
   });
 
-  test("the server itself accepts some more, which are about to be closed", () => {
+  test("the server accepts a few connections above the limit, and closes them itself", () => {
     expect(new FakeServer().server.maxConnections).toBe(70);
   });
 });
 
 describe("requests on one connection", () => {
-  test("a second one before the answer ends the connection", () => {
+  test("a second request before the response closes the connection", () => {
     const fake = new FakeServer();
     fake.connect("a1");
     fake.ask("a1");
@@ -194,7 +224,7 @@ describe("requests on one connection", () => {
     expect([fake.open, fake.answered]).toEqual(["", ["a1"]]);
   });
 
-  test("a second one after the answer is answered, though the end of the first is not reported yet", () => {
+  test("a second request after the response is answered before the end of the first is reported", () => {
     const fake = new FakeServer();
     fake.connect("a1");
     fake.ask("a1").end();
@@ -202,7 +232,7 @@ describe("requests on one connection", () => {
     expect([fake.open, fake.answered]).toEqual(["a1", ["a1", "a1"]]);
   });
 
-  test("the end of the first leaves the connection busy until the second has ended", () => {
+  test("the connection stays busy until the second request has ended", () => {
     const fake = new FakeServer();
     fake.connect("a1");
     const first = fake.ask("a1");
@@ -233,7 +263,7 @@ describe("requests on one connection", () => {
     expect(fake.answered).toEqual([]);
   });
 
-  test("a request that exceeds the time of an exchange ends its connection, and no other", () => {
+  test("a request that takes longer than the limit ends its connection, and no other", () => {
     const fake = new FakeServer();
     for (const name of ["a1", "a2"]) fake.connect(name);
     fake.ask("a1");
@@ -248,7 +278,7 @@ describe("requests on one connection", () => {
 describe("over real connections", () => {
   beforeEach(() => void vi.useRealTimers());
 
-  test("a client that does not read its answer is disconnected when the time of an exchange is over", async () => {
+  test("a client that does not read its response is disconnected after the time limit", async () => {
     const bytes = Buffer.alloc(64 * 1024 * 1024);
     const server = createServer();
     const ended = new Promise<void>((resolve) =>
@@ -267,7 +297,7 @@ describe("over real connections", () => {
     await ended;
   });
 
-  test("a client over TLS may send the next request as soon as it has its answer", async () => {
+  test("a TLS client may send the next request as soon as it has the response", async () => {
     const authority = await newAuthority(Date.now());
     const { certificate: cert, key } = await newServing(authority, HOST, Date.now());
     const server = createSecureServer({ cert, key });

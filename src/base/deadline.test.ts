@@ -40,7 +40,7 @@ test("an answer that arrived while the process was frozen is read before its dea
   }
 });
 
-test("a deadline without an answer expires, and a cancelled one never does", async () => {
+test("a deadline without an answer expires, and a cancelled one does not", async () => {
   const expired: string[] = [];
   const begunAtMs = performance.now();
   const cancel = deadline(systemClock, 20, () => expired.push("cancelled"));
@@ -50,7 +50,7 @@ test("a deadline without an answer expires, and a cancelled one never does", asy
   assert.deepEqual(expired, []);
 });
 
-test("a deadline that is cancelled in the turn in which it is due does not expire", async () => {
+test("a deadline that is cancelled in the turn of the event loop in which it is due does not expire", async () => {
   const expired: string[] = [];
   let cancel: () => void = () => undefined;
   // The timer is due, and is cancelled by what is read right after.

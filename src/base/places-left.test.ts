@@ -38,7 +38,7 @@ test.each([
   [30, [20, 2, 2, 2, 1, 1, 1, 1]],
   [256, [171, 17, 14, 11, 9, 7, 6, 5, 4, 3, 2, 2, 1, 1, 1, 1, 1]],
   [300, [200, 20, 16, 13, 11, 8, 7, 5, 4, 4, 3, 2, 2, 1, 1, 1, 1, 1]],
-])("of %i slots namespaces that come one after the other get %j, and then none is left", (most, expected) => {
+])("namespaces that take as many of %i slots as they can, one after the other, get %j", (most, expected) => {
   const room = new Room(most, expected.length + 1);
   for (const namespace of room.taken.keys()) while (room.take(namespace));
   expect(room.taken).toEqual([...expected, 0]);
@@ -52,13 +52,13 @@ test.each([
   [256, 100, 8],
   [300, 2, 99],
   [300, 250, 4],
-])("of %i slots, namespaces that want ever more at the same time (%i) leave %i", (most, namespaces, left) => {
+])("of %i slots, %i namespaces that take them in turn leave %i free", (most, namespaces, left) => {
   const room = new Room(most, namespaces);
   while (room.taken.map((_, namespace) => room.take(namespace)).some(Boolean));
   expect(room.left).toBe(left);
 });
 
-test("sixteen namespaces never use all of 256 slots, whatever they take and free in whatever order", () => {
+test("sixteen namespaces never use all of 256 slots, in whatever order they take and free them", () => {
   const namespace = fc.integer({ min: 0, max: 15 });
   const turn = fc.record({
     namespace,
@@ -78,6 +78,6 @@ test("sixteen namespaces never use all of 256 slots, whatever they take and free
   );
 });
 
-test("without a limit any namespace may use any number", () => {
+test("without a limit a namespace may use any number of slots", () => {
   expect(isOneMoreLeft(999, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)).toBe(true);
 });

@@ -4,7 +4,7 @@ import { workedOn, workFor } from "#base/worked-on.ts";
 const A = { controller: "cluster", namespace: "foo", name: "a" };
 const B = { ...A, name: "b" };
 
-test("the object is known in everything that its work has started, and nowhere else", async () => {
+test("code that runs for an object can read which object, and other code reads none", async () => {
   const seen: unknown[] = [];
   const look = async (): Promise<void> => {
     await new Promise<void>((resolve) => setTimeout(resolve, 1));

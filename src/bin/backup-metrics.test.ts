@@ -51,7 +51,7 @@ test("the time of the newest verified backup and the number with each verdict ar
     expect(text).toContain(`etcd_operator_backups_verified${line}\n`);
 });
 
-test("without a backup there are no lines of times", async () => {
+test("without a completed or verified backup the exported times and size are 0", async () => {
   const text = await exported([{ phase: "Failed" }]);
   expect(text).toContain("etcd_operator_backup_last_success_timestamp_seconds 0\n");
   expect(text).toContain("etcd_operator_backup_last_success_bytes 0\n");

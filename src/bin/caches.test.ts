@@ -111,7 +111,7 @@ describe("an object that is too large", () => {
     }
   });
 
-  test("fails each pass that reads it, and no other", async () => {
+  test("makes each pass fail that reads it, and no other pass", async () => {
     const caches = await readAll(asLarge(STATE));
     const { peers, backups, restores, users, roles, claims, pods, schedules } = caches;
     for (const cache of [peers, backups, schedules, claims, pods]) {
@@ -143,7 +143,7 @@ describe("an object that is too large", () => {
     expect(backups.list("known")[0]).toMatchObject({ spec: { source: {}, archive: {} } });
   });
 
-  test("keeps its status for later reports, unless that is too large as well", async () => {
+  test("keeps its status for later reports, unless the status is too large as well", async () => {
     const status = { identity: { clusterID: "1" }, conditions: [{ type: "Ready" }] };
     const padded = { ...status, padding: "x".repeat(70_000) };
     const etcdclusters = [large(named("a", { spec: {}, status })), large(named("b", { spec: {}, status: padded }))];
@@ -178,7 +178,7 @@ describe("an object that is too large", () => {
     expect(lines.every((line) => line.includes('cluster="mine"') && line.endsWith(" 1772323200"))).toBe(true);
   });
 
-  test("is an EtcdCluster with a spec larger than an EtcdPeer could hold twice", async () => {
+  test("is an EtcdCluster with a spec of more than 131072 characters", async () => {
     const of = (size: number) => [
       named("mine", { kind: "EtcdCluster", spec: { podTemplate: { text: "x".repeat(size) } } }),
     ];
@@ -192,14 +192,14 @@ describe("an object that is too large", () => {
   });
 });
 
-describe("the scope of a cache", () => {
-  test("is everything without shards", async () => {
+describe("a cache holds", () => {
+  test("the objects of all clusters when there are no shards", async () => {
     for (const [kind, names] of Object.entries(await namesIn())) expect([kind, names.length]).toEqual([kind, 2]);
     const caches = await read();
     expect(caches.clusters.get({ namespace: "default", name: "else" })?.spec.version).toBe("3.6.5");
   });
 
-  test("is, in a shard, its clusters' objects and those that users' objects may refer to in other clusters", async () => {
+  test("the objects of its shard's clusters, and of other clusters those to which users' objects may refer", async () => {
     const mine = ["mine-0"];
     const all = ["mine-0", "else-0"];
     expect(await namesIn(SHARD)).toEqual({
@@ -220,7 +220,7 @@ describe("the scope of a cache", () => {
     });
   });
 
-  test("includes whether another shard's cluster sleeps", async () => {
+  test("whether a cluster of another shard sleeps", async () => {
     const { clusters } = await read(SHARD);
     expect(clusters.get({ namespace: "default", name: "mine" })).toEqual(cluster("mine"));
     expect(clusters.get({ namespace: "default", name: "else" })).toEqual(

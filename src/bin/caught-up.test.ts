@@ -8,12 +8,12 @@ const read = { clusters: { synced: true }, peers: { synced: true } } as unknown 
 const reading = { clusters: { synced: true }, peers: { synced: false } } as unknown as Caches;
 
 test.each([
-  ["one without a shard that has just started", [], true, true],
-  ["one without a shard for a while, since it waits for another number of shards", [], false, false],
-  ["one that reads a shard's state", [reading], true, true],
-  ["one that reads another shard's state later", [read, reading], false, true],
-  ["one that has read everything, however soon", [read, read], true, false],
-])("a process with shards is starting, or not: %s", (_title, caches, isNew, expected) => {
+  ["one that has no shard and has just started", [], true, true],
+  ["one that has no shard for some time, since it waits for another number of shards", [], false, false],
+  ["one that still reads the state of its first shard", [reading], true, true],
+  ["one that still reads the state of another shard later", [read, reading], false, true],
+  ["one that has just started and has read the state of all its shards", [read, read], true, false],
+])("whether a process with shards is starting: %s", (_title, caches, isNew, expected) => {
   expect(isStartingWith(caches, isNew)).toBe(expected);
 });
 
@@ -44,30 +44,30 @@ function cutOff(stoodByMs = 10_000) {
   return { clock, renewed, follow, fail, leading, through, isThroughAfter };
 }
 
-test("a new leader waits until its caches follow again", async () => {
+test("a new leader waits until the watches of all its caches are connected", async () => {
   const { clock, follow, isThroughAfter } = cutOff();
   expect([await isThroughAfter(3_000), clock.timers]).toEqual([false, 1]);
   follow();
   expect([await isThroughAfter(0), clock.timers]).toEqual([true, 0]);
 });
 
-test("a new leader waits ten seconds at most", async () => {
+test("a new leader waits for its caches for at most ten seconds", async () => {
   const { isThroughAfter } = cutOff();
   expect([await isThroughAfter(9_999), await isThroughAfter(1)]).toEqual([false, true]);
 });
 
-test("a process that no longer leads stops waiting", async () => {
+test("a process that loses leadership stops waiting for its caches", async () => {
   const { leading, isThroughAfter } = cutOff();
   leading.abort();
   expect(await isThroughAfter(0)).toBe(true);
 });
 
-test("an error of the caches themselves is thrown", async () => {
+test("an error of a cache is thrown", async () => {
   const { fail, through } = cutOff();
   fail(new OperatorError("Bug", "a fault"));
   await expect(through).rejects.toThrow("a fault");
 });
 
-test("a process that stood by for more than ten seconds renews all watches", () => {
+test("a process that was no leader for more than ten seconds renews all watches", () => {
   expect([cutOff(10_000).renewed, cutOff(10_001).renewed]).toEqual([[], ["clusters", "peers"]]);
 });

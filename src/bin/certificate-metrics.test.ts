@@ -6,7 +6,7 @@ import { etcdUser } from "#kit/snapshots/access.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { certificateMetrics } from "./certificate-metrics.ts";
 
-test("each certificate in the status has a line with its expiry, and deleted objects have none", async () => {
+test("the expiry of each certificate in the status is exported, and no longer once the object is deleted", async () => {
   const registry = new Registry();
   const { cluster: bare } = cluster();
   const certificates = ["my-etcd-peer-tls", "my-etcd-server-tls"].map((name, n) => ({

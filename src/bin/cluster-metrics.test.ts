@@ -4,7 +4,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { clusterMetrics } from "./cluster-metrics.ts";
 
-test("each cluster with quarantined claims has their number and the time of the first one", async () => {
+test("the number of a cluster's quarantined claims and the time of the oldest are exported", async () => {
   const registry = new Registry();
   const { cluster: bare } = cluster();
   const quarantinedClaims = { count: 3, oldestAt: "2026-03-01T00:00:00Z" };

@@ -6,26 +6,40 @@ const object = (metadata: object, status: object = {}) => ({ metadata, status })
 const BEFORE = object({ generation: 1, resourceVersion: "1", annotations: { team: "a" } });
 
 test.each([
-  ["another spec", object({ generation: 2, annotations: { team: "a" } }), BEFORE, true],
-  ["another annotation", object({ generation: 1, annotations: { team: "b" } }), BEFORE, true],
-  ["the annotation is removed", object({ generation: 1 }), BEFORE, true],
-  ["a deletion timestamp", object({ ...BEFORE.metadata, deletionTimestamp: "2026-11-23T00:00:00Z" }), BEFORE, true],
-  ["another status", object({ ...BEFORE.metadata, resourceVersion: "2" }, { ready: "1/3" }), BEFORE, false],
-  ["no annotations, before and after", object({ generation: 1 }), object({ generation: 1, annotations: {} }), false],
-  ["its creation", BEFORE, undefined, false],
-])("edit: %s", (_, now, previous, expected) => {
+  ["another spec is an edit", object({ generation: 2, annotations: { team: "a" } }), BEFORE, true],
+  ["another value of an annotation is an edit", object({ generation: 1, annotations: { team: "b" } }), BEFORE, true],
+  ["the removal of an annotation is an edit", object({ generation: 1 }), BEFORE, true],
+  [
+    "a deletion timestamp is an edit",
+    object({ ...BEFORE.metadata, deletionTimestamp: "2026-11-23T00:00:00Z" }),
+    BEFORE,
+    true,
+  ],
+  ["another status is no edit", object({ ...BEFORE.metadata, resourceVersion: "2" }, { ready: "1/3" }), BEFORE, false],
+  [
+    "empty annotations instead of none are no edit",
+    object({ generation: 1 }),
+    object({ generation: 1, annotations: {} }),
+    false,
+  ],
+  ["a new object is no edit", BEFORE, undefined, false],
+])("whether a change of an object is an edit: %s", (_, now, previous, expected) => {
   expect(isEdit({ object: now, previous })).toBe(expected);
 });
 
 const pod = (ready: string, metadata = {}) => object(metadata, { conditions: [{ type: "Ready", status: ready }] });
 
 test.each([
-  ["a pod is not ready any more", { object: pod("False"), previous: pod("True") }, true],
-  ["a pod is being deleted", { object: pod("True", { deletionTimestamp: "x" }), previous: pod("True") }, true],
-  ["a pod is gone", { type: "deleted", object: pod("False") }, true],
-  ["a pod has become ready", { object: pod("True"), previous: pod("False") }, false],
-  ["a pod is still ready", { object: pod("True"), previous: pod("True") }, false],
-  ["a pod is new", { type: "added", object: pod("False") }, false],
-] as const)("loss: %s", (_, change, expected) => {
+  ["a pod that becomes unready is a loss", { object: pod("False"), previous: pod("True") }, true],
+  [
+    "a pod with a deletion timestamp is a loss",
+    { object: pod("True", { deletionTimestamp: "x" }), previous: pod("True") },
+    true,
+  ],
+  ["a deleted pod is a loss", { type: "deleted", object: pod("False") }, true],
+  ["a pod that becomes ready is no loss", { object: pod("True"), previous: pod("False") }, false],
+  ["a pod that stays ready is no loss", { object: pod("True"), previous: pod("True") }, false],
+  ["a new pod is no loss", { type: "added", object: pod("False") }, false],
+] as const)("whether a change of a pod is a loss: %s", (_, change, expected) => {
   expect(isLoss(change)).toBe(expected);
 });

@@ -35,27 +35,37 @@ const CACHES = {
 
 const key = (name: string): Key => ({ namespace: "default", name });
 
-describe("the process that reconciles an object", () => {
+describe("the shard of an object depends on", () => {
   const decides = decidersOf(CACHES, SHARD);
   test.each([
-    ["a cluster: by its name, whether or not it exists", decides.cluster, ["mine"], ["here", "else"]],
-    ["a schedule: by its own name, since its cluster can be edited", decides.schedule, ["mine"], ["here", "else"]],
-    ["an EtcdPeer: by its clusterName", decides.peer, ["here", "gone"], ["mine"]],
-    ["an EtcdRole: by its clusterName", decides.role, ["here", "gone"], ["mine"]],
-    ["an EtcdUser: by its clusterName", decides.user, ["here", "gone"], ["mine"]],
-    ["an EtcdBackup: by its clusterName, or by its own name", decides.backup, ["here", "gone"], ["mine", "else"]],
-    ["an EtcdRestore: by the cluster that it creates", decides.restore, ["here", "gone"], ["mine"]],
+    ["the name of an EtcdCluster, whether or not it exists", decides.cluster, ["mine"], ["here", "else"]],
+    [
+      "the name of an EtcdBackupSchedule, since its cluster can be edited",
+      decides.schedule,
+      ["mine"],
+      ["here", "else"],
+    ],
+    ["the clusterName of an EtcdPeer", decides.peer, ["here", "gone"], ["mine"]],
+    ["the clusterName of an EtcdRole", decides.role, ["here", "gone"], ["mine"]],
+    ["the clusterName of an EtcdUser", decides.user, ["here", "gone"], ["mine"]],
+    [
+      "the clusterName of an EtcdBackup, or its own name if it has none",
+      decides.backup,
+      ["here", "gone"],
+      ["mine", "else"],
+    ],
+    ["the name of the cluster that an EtcdRestore creates", decides.restore, ["here", "gone"], ["mine"]],
   ])("%s", (_title, decidesHere, here, elsewhere) => {
     for (const name of here) expect([name, decidesHere(key(name))]).toEqual([name, true]);
     for (const name of elsewhere) expect([name, decidesHere(key(name))]).toEqual([name, false]);
   });
 
-  test("without shards it is this one, for every object", () => {
+  test("nothing when there are no shards: every process reconciles every object", () => {
     for (const each of Object.values(decidersOf(CACHES, undefined))) expect(each(key("else"))).toBe(true);
   });
 });
 
-test("an object of another process is neither woken nor queued at the start, and a pass for it observes nothing", async () => {
+test("an object of another shard gets no passes, neither from changes nor at the start", async () => {
   const seen: string[] = [];
   const listeners: ((change: SeenChange) => void)[] = [];
   const options = {

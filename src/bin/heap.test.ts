@@ -28,14 +28,14 @@ function processAtRest() {
   return { state, clock, stop, ended, halfMinute };
 }
 
-test("heap: no collection runs under load, and one runs at rest", async () => {
+test("heap: garbage is not collected under load, and is collected at rest", async () => {
   const { halfMinute } = processAtRest();
   expect(await halfMinute(0.9)).toBe(0);
   expect(await halfMinute(0.25)).toBe(0);
   expect(await halfMinute(0.05)).toBe(1);
 });
 
-test("heap: the next collection runs when the heap has grown by three tenths", async () => {
+test("heap: garbage is collected again once the heap has grown by 30 %", async () => {
   const { state, halfMinute } = processAtRest();
   expect(await halfMinute(0.01)).toBe(1);
   state.totalBytes = 77 * MB;
@@ -45,7 +45,7 @@ test("heap: the next collection runs when the heap has grown by three tenths", a
   expect(await halfMinute(0.01)).toBe(2);
 });
 
-test("heap: checks end with the process, and do not begin where Node has no access to its collector", async () => {
+test("heap: checks end with the process, and never begin where Node does not expose the garbage collector", async () => {
   const { state, clock, stop, ended } = processAtRest();
   stop.abort();
   await ended;

@@ -66,7 +66,7 @@ const POD = {
   },
 } as unknown as Pod;
 
-test("of a pod its member, its Secrets and its health are kept", () => {
+test("a cached pod has its member, its Secrets and its health", () => {
   expect(whatMatters(POD)).toEqual({
     apiVersion: "v1",
     kind: "Pod",
@@ -99,19 +99,19 @@ test("of a pod its member, its Secrets and its health are kept", () => {
   });
 });
 
-test("a pod without a status is kept as one", () => {
+test("a cached pod may have no status", () => {
   const { status: _, spec: __, ...bare } = POD;
   expect(whatMatters(bare as Pod)).toEqual({ ...bare, spec: {} });
 });
 
-test.each(["peer", "client"] as const)("the Secret of a pod's %s side is found in the kept parts", (side) => {
+test.each(["peer", "client"] as const)("a cached pod shows the Secret of its %s certificates", (side) => {
   const tls = { peer: { secretName: "shown-peer", trust: "a" }, client: { secretName: "shown-client", trust: "b" } };
   const volumes = tlsVolumes({ tls } as Parameters<typeof tlsVolumes>[0]);
   const pod = { ...POD, spec: { ...POD.spec, volumes } } as Pod;
   expect(mountedIn(whatMatters(pod), side)).toBe(`shown-${side}`);
 });
 
-test("of a Job its agent's task and Secret are kept, which show that its cluster is now reached in another way", () => {
+test("a cached Job shows its agent's task and Secret, so a new way to reach the cluster is noticed", () => {
   const archive = { spec: { archive: {} } };
   const plain = backup(archive);
   const secured = backup({ ...archive, with: { cluster: overTls() } });
@@ -132,7 +132,7 @@ test("of a Job its agent's task and Secret are kept, which show that its cluster
   expect(otherReach({ ...keptIn(secured), cluster: brought })).toContain("with Secret mine instead of");
 });
 
-test("of a Job without an agent or status only its existence is kept", () => {
+test("a cached Job without an agent has only its metadata and any status", () => {
   const { job } = backup().taking!;
   const { apiVersion, kind, metadata } = job;
   for (const spec of [undefined, { template: { spec: { containers: [{ name: "agent" }] } } }])
@@ -146,7 +146,7 @@ test("of a Job without an agent or status only its existence is kept", () => {
   });
 });
 
-test("of a ReplicaSet its number of pods and their Secrets are kept", () => {
+test("a cached ReplicaSet has its number of pods and their Secrets", () => {
   const metadata = { name: "db-0", namespace: "foo", uid: "1", resourceVersion: "7" };
   const template = { metadata: { labels: { a: "b" } }, spec: POD.spec };
   const whole = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata, spec: { replicas: 1, selector: {}, template } };
@@ -162,7 +162,7 @@ test("of a ReplicaSet its number of pods and their Secrets are kept", () => {
   expect(withSecretsAlone(bare).spec).toEqual({ replicas: 0 });
 });
 
-test("of another shard's cluster its identity, readiness, sleep and pause are kept", () => {
+test("a cached EtcdCluster of another shard has only its identity, readiness, sleep, replicas and pause", () => {
   const metadata = { name: "db", namespace: "foo", uid: "1", resourceVersion: "7" };
   const about = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata };
   const spec = { replicas: 3, paused: false, version: "3.6.16", storage: { size: "1Gi" } };
@@ -183,7 +183,7 @@ test("of another shard's cluster its identity, readiness, sleep and pause are ke
   expect(of({ ...about, spec })).toStrictEqual({ ...about, spec: { replicas: 3, paused: false } });
 });
 
-test("its bootstrap source is kept until it has started, since this shard may have a schedule that made the backup", () => {
+test("a cached EtcdCluster of another shard has its bootstrap source until its etcd cluster exists", () => {
   const bootstrap = { fromBackup: { backupName: "nightly" } };
   const metadata = { name: "copy", namespace: "foo", uid: "1" };
   const copy = { metadata, spec: { replicas: 3, bootstrap } } as unknown as EtcdCluster;
@@ -193,7 +193,7 @@ test("its bootstrap source is kept until it has started, since this shard may ha
   expect(ofAnotherShard(begun).spec).not.toHaveProperty("bootstrap");
 });
 
-test("counters of other controllers are not kept, so a change of them wakes no controller", () => {
+test("cached objects have no counters of other controllers, so a changed counter starts no pass", () => {
   const metadata = { name: "db-0", namespace: "foo", uid: "1", resourceVersion: "7" };
   const conditions = [{ type: "ReplicaFailure", status: "True", message: "quota" }];
   const counters = { observedGeneration: 3, conditions };

@@ -161,14 +161,14 @@ function setUp() {
   return { clock, server, seen, end, made: () => clients };
 }
 
-test("a shard is led when its lease is held and its state is read", async () => {
+test("a process leads a shard when it holds the shard's lease and has read its state", async () => {
   const { clock, seen, end } = setUp();
   await clock.advance(15_000);
   expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });
   await end();
 });
 
-test("a process that cannot read the state does not lead, gives its shards back after 75 s, and is unready while another leads", async () => {
+test("a process that cannot read its shards' state gives them back, and is unready while another process leads them", async () => {
   const { clock, server, seen, end } = setUp();
   server.isReadable = false;
   await clock.advance(9_000);
@@ -190,7 +190,7 @@ test("a process that cannot read the state does not lead, gives its shards back 
   await end();
 });
 
-test("a shard that comes back is not read again", async () => {
+test("a process that leads a shard again does not read its state again", async () => {
   const { clock, server, seen, end } = setUp();
   await clock.advance(15_000);
   const { reads } = server;
@@ -205,7 +205,7 @@ test("a shard that comes back is not read again", async () => {
 });
 
 test.each([12_000, 20_000, 30_000, 50_000])(
-  "a shard that comes back after an outage of %d ms of the API server is followed again, and not read again",
+  "after an API server outage of %d ms a shard's watches are connected again, and its state is not read again",
   async (awayMs) => {
     const { clock, server, seen, end } = setUp();
     await clock.advance(15_000);
@@ -222,7 +222,7 @@ test.each([12_000, 20_000, 30_000, 50_000])(
   },
 );
 
-test("caches of a shard that does not come back are closed within a minute, and all connections with the process", async () => {
+test("the caches of a shard that another process leads are closed within a minute", async () => {
   const { clock, server, made, end } = setUp();
   await clock.advance(15_000);
   const all = server.watches.size;

@@ -50,8 +50,8 @@ const TERM = {
   onStarted: (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
 };
 
-describe("a process that leads everything", () => {
-  test("holds the installation's lease under its own name, and that of the Kubernetes cluster under its namespace's", async () => {
+describe("a process without shards", () => {
+  test("holds its installation's lease and that of the Kubernetes cluster, and an operator of another installation waits", async () => {
     const { clock, client, log, flags, holders, waitingLines } = setUp();
     const stop = new AbortController();
     const leadership = leadershipOf(client, flags("a"), { clock, log });
@@ -74,7 +74,7 @@ describe("a process that leads everything", () => {
     expect(new Set(Object.values(holders()))).toEqual(new Set([""]));
   });
 
-  test("holds one lease where both would be the same", async () => {
+  test("holds one lease when the leases of the installation and of the Kubernetes cluster are the same", async () => {
     const { clock, client, log, flags, holders } = setUp();
     const stop = new AbortController();
     const leadership = leadershipOf(client, flags("a", { namespace: "kube-system" }), { clock, log });
@@ -88,8 +88,8 @@ describe("a process that leads everything", () => {
   });
 });
 
-describe("a process that leads shards", () => {
-  test("holds these leases with its group, and each shard's under its own name; another number of shards waits and logs why", async () => {
+describe("a process with shards", () => {
+  test("holds both leases with its group and each shard's lease alone, while replicas with another number of shards wait", async () => {
     const { clock, client, log, flags, holders, waitingLines } = setUp();
     const stop = new AbortController();
     const run = (of: Flags) => {
@@ -122,7 +122,7 @@ describe("a process that leads shards", () => {
     await Promise.all([a, more, elsewhere].map(({ done }) => done));
   });
 
-  test("holds one lease with its group where both would be the same", async () => {
+  test("holds one lease with its group when the leases of the installation and of the Kubernetes cluster are the same", async () => {
     const { clock, client, log, flags, holders } = setUp();
     const stop = new AbortController();
     const { group } = shardLeadershipOf(client, flags("a", { namespace: "kube-system" }), { clock, log });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { missingRightText } from "#certificates/missing-right.ts";
 import { TLS_PERMISSIONS } from "./permissions.ts";
 
-test("each missing right that is granted by namespace has its command in the message", () => {
+test("the message about a missing right that is granted by namespace has the command that grants it", () => {
   const kinds = TLS_PERMISSIONS.flatMap(({ apiGroups: [group = ""], resources }) => resources.map((each) => [group, each])); // biome-ignore format: one line
   expect(kinds.length).toBeGreaterThan(2);
   for (const [group, resource] of kinds) {

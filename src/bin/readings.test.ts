@@ -42,7 +42,7 @@ function setUp() {
   };
 }
 
-test("a shard's caches are kept for a minute after it is left, and used again when it is taken before that, however often", async () => {
+test("the caches of a shard that is led again within a minute are used again", async () => {
   const { clock, readings, logged, open } = setUp();
   const caches = readings.take(3);
   for (let n = 0; n < 3; n++) {
@@ -55,7 +55,7 @@ test("a shard's caches are kept for a minute after it is left, and used again wh
   expect(open()).toEqual([1]);
 });
 
-test("later they are closed and counted, and read again on demand; other shards' caches are left alone", async () => {
+test("the caches of a shard that is not led again within a minute are closed, and counted in the statistics", async () => {
   const { clock, readings, logged, open } = setUp();
   readings.take(0);
   readings.take(1);
@@ -73,7 +73,7 @@ test("later they are closed and counted, and read again on demand; other shards'
   expect(open()).toEqual([1, 3]);
 });
 
-test("caches that are not read yet are closed at once", () => {
+test("caches that are still being read are closed immediately when their shard is given back", () => {
   const { readings, logged, open, isUnread } = setUp();
   isUnread();
   readings.take(0);
@@ -83,7 +83,7 @@ test("caches that are not read yet are closed at once", () => {
   expect(logged()).toEqual(["1 reads shard 0", "1 ends", "1 was counted", "1 is closed", "2 reads shard 0"]);
 });
 
-test("caches that are taken again renew their watches, which may have been cut off", async () => {
+test("caches that are used again renew their watches, which may be disconnected", async () => {
   const { clock, readings, logged } = setUp();
   readings.take(0);
   readings.leave(0);
@@ -92,7 +92,7 @@ test("caches that are taken again renew their watches, which may have been cut o
   expect(logged()).toEqual(["1 reads shard 0", "1 follows anew"]);
 });
 
-test("all caches end with the process, once, those of left shards included", async () => {
+test("all caches are closed once when the process ends, even those of shards that it no longer leads", async () => {
   const { clock, readings, logged, open } = setUp();
   readings.take(0);
   readings.take(1);

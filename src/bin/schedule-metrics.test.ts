@@ -4,7 +4,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
 import { scheduleMetrics } from "./schedule-metrics.ts";
 
-test("each schedule has its lines, and none once it is deleted", async () => {
+test("metrics of each EtcdBackupSchedule are exported, and no longer once it is deleted", async () => {
   const registry = new Registry();
   const condition = { type: "BackupReady", status: "True" as const, reason: "BackupCompleted", message: "m" };
   const good = { name: "n", time: "2026-01-01T12:00:00Z" };
@@ -34,7 +34,7 @@ test("each schedule has its lines, and none once it is deleted", async () => {
   expect(await lines()).toEqual([]);
 });
 
-test("a schedule with an archive has lines of its progress, and the others have none", async () => {
+test("the progress of change archives is exported only for an EtcdBackupSchedule with an archive", async () => {
   const registry = new Registry();
   const archive = {
     name: "nightly-changes",

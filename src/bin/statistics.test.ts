@@ -49,7 +49,7 @@ test("every statistic is exported with its value at the time of the scrape", asy
   expect(await metrics.registry.metrics()).toMatch(/^etcd_operator_queue_depth{controller="cluster"} 42$/m);
 });
 
-test("values of several shards are summed, ages are the oldest, and shards that were given back keep only their counts", async () => {
+test("statistics of shards are summed, ages are the oldest, and counts stay after a shard is given back", async () => {
   const metrics = createMetrics();
   const world = (size: number) => ({
     caches: { pods: { stats: { ...PODS, objects: size, lastEventAtMs: size * 1_000 } } },

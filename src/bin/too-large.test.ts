@@ -15,7 +15,7 @@ test.each([
   ["an EtcdBackupSchedule", scheduleStatus],
   ["an EtcdRestore", restoreStatus],
   ["an EtcdRole or EtcdUser", accessStatus],
-] as const)("the conditions of %s state why its passes fail", (_, failingStatus) => {
+] as const)("a pass of %s that fails sets the reason InternalError or ObjectTooLarge", (_, failingStatus) => {
   const reasonsOf = ({ conditions = [] }: { conditions?: readonly { reason: string }[] | undefined }) => [
     ...new Set(conditions.map(({ reason }) => reason)),
   ];

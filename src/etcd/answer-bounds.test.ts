@@ -35,7 +35,7 @@ const bytes = [
   { name: "LeaseLeases", most: 67_108_864 },
   { name: "Txn", most: 67_108_864 },
 ];
-test.each(bytes)("an answer to $name may have at most $most bytes", ({ name, most }) => {
+test.each(bytes)("a response to $name may have at most $most bytes", ({ name, most }) => {
   checkBytes({ name }, most);
   assert.throws(
     () => checkBytes({ name }, most + 1),
@@ -43,7 +43,7 @@ test.each(bytes)("an answer to $name may have at most $most bytes", ({ name, mos
   );
 });
 
-test("elements of a list count as fields, and so do unknown fields", () => {
+test("elements of lists and unknown fields count towards a response's limit of fields", () => {
   const output = StatusResponseSchema;
   const errors = encoded(output, { errors: Array.from({ length: 1_000 }, () => "") });
   assert.equal(decodedAnswer({ name: "Status", output }, errors).errors.length, 1_000);
@@ -54,7 +54,7 @@ test("elements of a list count as fields, and so do unknown fields", () => {
   );
 });
 
-test("fields of messages in a list count, too", () => {
+test("fields of messages in lists count towards a response's limit of fields", () => {
   const output = MemberListResponseSchema;
   const peerURLs = Array.from({ length: 3 }, () => "");
   const of = (members: number) => encoded(output, { members: Array.from({ length: members }, () => ({ peerURLs })) });
@@ -65,7 +65,7 @@ test("fields of messages in a list count, too", () => {
   );
 });
 
-test("unknown fields are dropped", () => {
+test("unknown fields of a response are dropped", () => {
   const output = StatusResponseSchema;
   const answer = Buffer.concat([encoded(output, { version: "3.6.16" }), Buffer.from([0xfa, 0x7f, 1, 7])]);
   const decoded = decodedAnswer({ name: "Status", output }, answer);
@@ -73,7 +73,7 @@ test("unknown fields are dropped", () => {
   assert.equal(decoded.$unknown, undefined);
 });
 
-test("a hundred thousand names fit, and one more does not", () => {
+test("a response may have a hundred thousand user names, and no more", () => {
   const output = AuthUserListResponseSchema;
   const of = (names: number) =>
     encoded(output, { users: Array.from({ length: names }, (_, n) => `user-${n}-of-an-application`) });
@@ -84,7 +84,7 @@ test("a hundred thousand names fit, and one more does not", () => {
   );
 });
 
-test("a part of a change feed may hold as much as etcd puts into it", () => {
+test("a watch response may have as many changes as etcd puts into it", () => {
   // etcd splits at 2 MiB: 1.5 MiB for a request, and 512 KiB. Deletions of short keys are the most changes that fit.
   const output = WatchResponseSchema;
   const change = encoded(output, { events: [{ type: 1, kv: { key: Buffer.from("k"), modRevision: 200n } }] });
@@ -101,13 +101,13 @@ test.each([
   // One key of a revision has 5 fields, as many as 5 of the two-byte fields that are repeated here.
   ["a revision that deletes 1,250,000 keys", "Txn", TxnResponseSchema, 5 * 1_250_000],
   ["a million leases", "LeaseLeases", LeaseLeasesResponseSchema, 2 * 1_000_000],
-] as const)("the etcd of a restore may answer with the fields of %s", (_, name, output, fields) => {
+] as const)("the temporary etcd of a restore may respond with the fields of %s", (_, name, output, fields) => {
   const answer = Buffer.alloc(2 * fields, Buffer.from([16, 1]));
   checkBytes({ name }, answer.length);
   assert.ok(decodedAnswer({ name, output }, answer));
 });
 
-test("bytes that are not a message are an error", () => {
+test("a response that is not a protobuf message is an error", () => {
   const output = StatusResponseSchema;
   assert.throws(() => decodedAnswer({ name: "Status", output }, Buffer.from([0x0a, 0x7f, 1])));
 });

@@ -9,7 +9,7 @@ const header = (clusterId: bigint, memberId: bigint) => create(ResponseHeaderSch
 const status = (...errors: string[]) => create(StatusResponseSchema, { version: "3.6.16", errors });
 const refused = (thrown: unknown) => hasCode(thrown, "EtcdRejected");
 
-test("an answer with an ID of 0 is refused: it is not etcd's", () => {
+test("a response with a cluster or member ID of 0 is refused", () => {
   assert.throws(() => statusOf(header(0n, 7n), status()), refused);
   assert.throws(() => statusOf(header(7n, 0n), status()), refused);
   assert.throws(() => memberListOf(header(0n, 7n), []), refused);
@@ -28,6 +28,6 @@ const alarms = [
   { text: `memberID:${"9".repeat(10_000)} alarm:NOSPACE`, alarms: [] },
   { text: "etcdserver: no leader", alarms: [] },
 ];
-test.each(alarms)("the alarms in the error $text of Status are read", ({ text, alarms: expected }) => {
+test.each(alarms)("alarms are read from the error $text of a Status response", ({ text, alarms: expected }) => {
   assert.deepEqual(statusOf(header(1n, 2n), status(text)).alarms, expected);
 });

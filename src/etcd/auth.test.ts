@@ -20,10 +20,10 @@ test.each<{ name: string; prefix: string | Uint8Array; range: readonly (readonly
       [0xc3, 0xaa],
     ],
   },
-  { name: "none", prefix: "", range: ALL },
-  { name: "a text that ends with the greatest byte", prefix: new Uint8Array([97, 0xff]), range: [[97, 0xff], [98]] },
-  { name: "the greatest bytes alone", prefix: new Uint8Array([0xff, 0xff]), range: [[0xff, 0xff], [0]] },
-])("keys with a prefix: $name", ({ prefix, range }) => {
+  { name: "an empty prefix", prefix: "", range: ALL },
+  { name: "a text that ends with byte 0xff", prefix: new Uint8Array([97, 0xff]), range: [[97, 0xff], [98]] },
+  { name: "only bytes 0xff", prefix: new Uint8Array([0xff, 0xff]), range: [[0xff, 0xff], [0]] },
+])("the range of keys with a prefix: $name", ({ prefix, range }) => {
   const { key, rangeEnd } = keysWithPrefix(prefix);
   expect([[...key], [...rangeEnd]]).toEqual(range);
 });

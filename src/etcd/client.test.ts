@@ -57,7 +57,7 @@ function memberWith(handlers: {
   return { client, clock, calls, reports };
 }
 
-test("zero and empty values in the answer of an old etcd mean undefined", async () => {
+test("zero and empty values in an older etcd's response become undefined", async () => {
   const { client } = memberWith({ status: () => ({ header, version: "3.5.35", leader: 0n, raftIndex: 5n }) });
   const status = await client.status(endpoint, { signal });
   assert.equal(status.memberId, memberId(1n));
@@ -77,7 +77,7 @@ test("a downgrade in progress is reported", async () => {
   assert.equal(status.leaderId, memberId(2n));
 });
 
-test("a change without an expected cluster is sent at once", async () => {
+test("a change without an expected cluster ID is sent at once", async () => {
   const { client, calls } = memberWith({});
   assert.equal(await client.put(endpoint, "k", "v", { signal }), 9);
   assert.deepEqual(calls, ["Put"]);
@@ -92,7 +92,7 @@ test("a change is sent only after the member's cluster ID was checked", async ()
   assert.deepEqual(calls, ["Status", "Status", "Put"]);
 });
 
-test("the check and the change share one deadline", async () => {
+test("the cluster ID check and the change share one deadline", async () => {
   const { client, calls, clock } = memberWith({
     status: async () => {
       await clock.advance(2_000);
@@ -119,7 +119,7 @@ test("a fraction of a millisecond is rounded up, since gRPC deadlines are whole 
   });
 });
 
-test("an answer without a header is an error, except where etcd sends none", async () => {
+test("a response without a header is an error, except for calls with responses that have none", async () => {
   const { client } = memberWith({ memberList: () => ({}) });
   await assert.rejects(client.memberList(endpoint, { signal, linearizable: true }), (thrown) =>
     hasCode(thrown, "EtcdRejected"),
@@ -127,7 +127,7 @@ test("an answer without a header is an error, except where etcd sends none", asy
   await client.moveLeader(endpoint, memberId(2n), { signal });
 });
 
-test("a probe returns an error as unknown, but throws when its pass is cancelled", async () => {
+test("a probe returns an error as unknown, and throws when its pass is cancelled", async () => {
   const { client } = memberWith({
     status: () => {
       throw new ConnectError("down", Code.Unavailable);

@@ -85,7 +85,7 @@ async function proxyTo(origin: string): Promise<{ origin: string; sockets: Socke
   return { origin: await listening(server), sockets };
 }
 
-test("a connection is opened at its first use, serves many calls, and is closed after some idle time", async () => {
+test("a connection is opened at its first use, serves many calls, and is closed when it was idle for a time", async () => {
   const { origin, sessions, asked } = await member();
   const clock = new FakeClock();
   let gone = 0;
@@ -108,7 +108,7 @@ test("a connection is opened at its first use, serves many calls, and is closed 
   assert.equal(gone, 1);
 });
 
-test("a connection is not idle while a call waits for it or is open, however long that takes", async () => {
+test("a connection is not idle while a call waits for it or is open", async () => {
   const { origin, sessions } = await member();
   const clock = new FakeClock();
   const connection = connectionTo(origin, { clock, standsWithinMs: 60_000, idleMs: () => 3_000 });
@@ -125,7 +125,7 @@ test("a connection is not idle while a call waits for it or is open, however lon
   await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
 });
 
-test("a call's check runs once the connection stands, and a failed check sends nothing", async () => {
+test("a call's check runs when the connection is established, and a failed check sends nothing", async () => {
   const { origin, sessions, asked } = await member();
   const clock = new FakeClock();
   const connection = connectionTo(origin, { clock, idleMs: () => 3_000 });
@@ -141,7 +141,7 @@ test("a call's check runs once the connection stands, and a failed check sends n
   assert.equal(connection.isOver, true);
 });
 
-test("after a member's GOAWAY new calls use another connection, and open ones end normally", async () => {
+test("after a member's GOAWAY new calls use another connection, and open calls end normally", async () => {
   const { origin, sessions, asked } = await member();
   const made: Connection[] = [];
   const current = (): Connection => {
@@ -158,7 +158,7 @@ test("after a member's GOAWAY new calls use another connection, and open ones en
   await vi.waitFor(() => assert.equal(sessions.size, 1), SOON_MS);
 });
 
-test("a call fails after three connections that the member closed before anything was sent", async () => {
+test("a call is sent at most three times when the member closes each connection at once", async () => {
   let taken = 0;
   const origin = await listening(
     createTcpServer((socket) => {
@@ -178,7 +178,7 @@ test("a call fails after three connections that the member closed before anythin
   assert.ok(made.length <= 60 && taken <= 60, `${made.length} made, ${taken} taken`);
 });
 
-test("a call that waits for an aborted connection fails, and is not retried over a new one", async () => {
+test("a call that waits for an aborted connection fails, and does not open another connection", async () => {
   // A server that accepts connections and sends nothing, so that a TLS handshake never completes.
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => void sockets.push(socket.on("error", () => undefined).resume()));
@@ -198,7 +198,7 @@ test("a call that waits for an aborted connection fails, and is not retried over
   assert.equal(sockets.length, 1);
 });
 
-test("open calls of a retired connection may finish, and the last one closes it", async () => {
+test("open calls of a retired connection may finish, and the last call closes the connection", async () => {
   const { origin, sessions } = await member();
   const connection = connectionTo(origin);
   const stream = await connection.open({ ...ASK, ":path": "/wait" });
@@ -210,7 +210,7 @@ test("open calls of a retired connection may finish, and the last one closes it"
   await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
 });
 
-test("a member that answers no ping while a stream is open is disconnected, and one that answers is not", async () => {
+test("a connection with an open stream is closed when the member does not answer a ping", async () => {
   const [dead, alive] = [await member(), await member()];
   const cut = await proxyTo(dead.origin);
   const silent = connectionTo(cut.origin, { pings: { everyMs: 60, withinMs: 40 } });
@@ -229,7 +229,7 @@ test("a member that answers no ping while a stream is open is disconnected, and 
   assert.deepEqual([silent.isOver, kept.isOver, stays?.closed], [true, false, false]);
 });
 
-test("a call to a server that accepts connections and sends nothing fails after the handshake's timeout", async () => {
+test("a call fails after the connection timeout when the server accepts connections and sends nothing", async () => {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => void sockets.push(socket.on("error", () => undefined).resume()));
   const origin = (await listening(server)).replace("http:", "https:");
@@ -248,7 +248,7 @@ test("a call to a server that accepts connections and sends nothing fails after 
   await vi.waitFor(() => assert.equal(sockets[0]?.destroyed, true), SOON_MS);
 });
 
-test("the handshake's timeout does not end an open connection", async () => {
+test("the connection timeout does not close an established connection", async () => {
   const { origin } = await member();
   const clock = new FakeClock();
   const connection = connectionTo(origin, { clock, standsWithinMs: 2_000 });
@@ -257,7 +257,7 @@ test("the handshake's timeout does not end an open connection", async () => {
   assert.equal(connection.isOver, false);
 });
 
-test("a stream that ends without an answer closes its connection, unless a later one was answered", async () => {
+test("a stream that is cancelled without a response closes its connection, unless a later stream had a response", async () => {
   const server = createServer();
   server.on("stream", (stream, { ":path": path }) => {
     stream.on("error", () => undefined).resume();
@@ -287,7 +287,7 @@ test("no ping is sent while no stream is open", async () => {
   assert.equal(connection.isOver, false);
 });
 
-test("an invalid certificate is an error with its cause, and breaks nothing else", async () => {
+test("an invalid client certificate fails only its own connection, with the cause", async () => {
   const connection = connectionTo("https://127.0.0.1:1", { settings: () => ({ cert: "none", key: "none" }) });
   await assert.rejects(connection.open(ASK), (thrown) => {
     assert.ok(thrown instanceof ConnectError && thrown.cause instanceof Error, String(thrown));
@@ -310,7 +310,7 @@ test("a server cannot push a stream", async () => {
   assert.deepEqual(pushAllowed, [false]);
 });
 
-test("traffic outside of answers is bounded, apart from the window and twice the content", () => {
+test("bytes that belong to no response are limited, apart from the window and twice the content", () => {
   const kib = 1_024;
   const meter = new TrafficMeter(64 * kib);
   let total = 0;
@@ -328,7 +328,7 @@ test("traffic outside of answers is bounded, apart from the window and twice the
   assert.equal(read(32 * kib + 1), 96 * kib + 1);
 });
 
-test("the allowance for traffic recovers with time", () => {
+test("the allowance for bytes that belong to no response recovers with time", () => {
   const kib = 1_024;
   const meter = new TrafficMeter(0);
   assert.equal(meter.read(64 * kib), undefined);
@@ -337,7 +337,7 @@ test("the allowance for traffic recovers with time", () => {
   assert.equal(meter.read(161 * kib), 33 * kib);
 });
 
-test("an idle connection that is flooded is closed", async () => {
+test("an idle connection is closed when the server floods it", async () => {
   const server = createServer();
   server.on("session", (session) => session.on("error", () => undefined));
   server.on("stream", (stream) => {

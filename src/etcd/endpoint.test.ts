@@ -9,7 +9,7 @@ import { Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import { connectTo } from "./snapshot-source.ts";
 import { TransportPool } from "./transport.ts";
 
-test("a client that trusts an intermediate CA connects to servers with its certificates, and to no others", async () => {
+test("a client with an intermediate CA trusts servers with certificates of that CA only", async () => {
   const root = await newAuthority();
   const [authority, other] = [await root.intermediate(), await root.intermediate()];
   const server = createSecureServer(await authority.issue("db-0.db"));

@@ -23,11 +23,15 @@ test.each([
     code: "EtcdUnavailable",
   },
   {
-    name: "a leader transfer that times out",
+    name: "a leader transfer that timed out",
     thrown: answered(Code.Unknown, "etcdserver: request timed out, leader transfer took too long"),
     code: "EtcdUnavailable",
   },
-  { name: "a deadline that passed there", thrown: answered(Code.DeadlineExceeded, "x"), code: "EtcdUnavailable" },
+  {
+    name: "a deadline that passed in the member",
+    thrown: answered(Code.DeadlineExceeded, "x"),
+    code: "EtcdUnavailable",
+  },
   {
     name: "a member that is stopping",
     thrown: answered(Code.Canceled, "etcdserver: request canceled"),
@@ -39,7 +43,7 @@ test.each([
     code: "EtcdRejected",
   },
   {
-    name: "a deadline that passed here",
+    name: "a deadline that passed in the client",
     thrown: new ConnectError("x", Code.DeadlineExceeded),
     code: "EtcdUnavailable",
   },
@@ -54,28 +58,28 @@ test.each([
     code: "EtcdUnavailable",
   },
   {
-    name: "a connection that the client closed",
+    name: "a connection that the client aborted",
     thrown: new ConnectError("connection aborted", Code.Canceled),
     code: "EtcdUnavailable",
   },
   { name: "any other error", thrown: new TypeError("x"), code: "EtcdUnavailable" },
-])("$name becomes $code", ({ thrown, code }) => {
+])("$name becomes error $code", ({ thrown, code }) => {
   const error = translateError(call, thrown);
   assert.equal(error.code, code);
   assert.ok(error.cause instanceof ConnectError);
 });
 
-test("any error after the caller's abort is Cancelled", () => {
+test("any error after the caller's cancellation becomes Cancelled", () => {
   const error = translateError({ ...call, signal: AbortSignal.abort() }, new ConnectError("x", Code.Canceled));
   assert.equal(error.code, "Cancelled");
 });
 
-test("the message names the call, the address and etcd's own words", () => {
+test("an error's message has the call, the address and etcd's own text", () => {
   const error = translateError(call, answered(Code.NotFound, "etcdserver: member not found"));
   assert.equal(error.message, "Put at 10.0.0.1:2379: etcdserver: member not found");
 });
 
-test("every known refusal is recognised by its text, whatever its status", () => {
+test("every known refusal by etcd is recognised by its text, whatever its gRPC status is", () => {
   for (const [refusal, text] of Object.entries(REFUSAL_TEXTS)) {
     for (const code of [Code.FailedPrecondition, Code.Unavailable]) {
       const error = translateError(call, answered(code, text));
@@ -85,7 +89,7 @@ test("every known refusal is recognised by its text, whatever its status", () =>
   }
 });
 
-test("no refusal is seen in other errors", () => {
+test("other errors are not recognised as refusals by etcd", () => {
   assert.equal(refusalOf(translateError(call, answered(Code.Internal, "etcdserver: something new"))), undefined);
   assert.equal(refusalOf(new OperatorError("EtcdRejected", REFUSAL_TEXTS.MemberNotFound)), undefined);
   assert.equal(refusalOf(new Error(REFUSAL_TEXTS.MemberNotFound)), undefined);

@@ -13,13 +13,13 @@ function readAll(pieces: readonly Buffer[], check: (bytes: number) => void = unb
 
 const WORDS = Buffer.concat(["hello", "", "world"].map((text) => framed(Buffer.from(text))));
 
-test.each([1, 2, 3, 5, 7, 100])("a message is assembled from pieces of %i bytes", (size) => {
+test.each([1, 2, 3, 5, 7, 100])("gRPC messages are assembled from pieces of %i bytes", (size) => {
   const pieces: Buffer[] = [];
   for (let at = 0; at < WORDS.length; at += size) pieces.push(WORDS.subarray(at, at + size));
   assert.deepEqual(readAll(pieces), ["hello", "", "world"]);
 });
 
-test("a message is checked before any of it is kept", () => {
+test("a gRPC message's size is checked before its bytes are kept", () => {
   const checked: number[] = [];
   const refuse = (bytes: number): void => {
     checked.push(bytes);
@@ -29,11 +29,11 @@ test("a message is checked before any of it is kept", () => {
   assert.deepEqual(checked, [0xffffffff]);
 });
 
-test("a compressed or invalid message is refused", () => {
+test("a compressed gRPC message is refused", () => {
   assert.throws(() => readAll([Buffer.from([1, 0, 0, 0, 0])]), /compressed/);
 });
 
-test("a message reports whether it is complete", () => {
+test("the reader reports whether it is within a gRPC message", () => {
   const reader = new MessageReader(unbounded);
   const isWithin = [...WORDS].map((byte) => {
     reader.add(Buffer.from([byte]));
@@ -45,7 +45,7 @@ test("a message reports whether it is complete", () => {
   );
 });
 
-test("64 pieces may be of any size, and further ones need 256 bytes on average", () => {
+test("a gRPC message may have 64 small pieces, and more pieces of at least 256 bytes on average", () => {
   const length = 60_000;
   const add = (pieces: number, size: number): void => {
     const reader = new MessageReader(unbounded);
@@ -60,7 +60,7 @@ test("64 pieces may be of any size, and further ones need 256 bytes on average",
   add(200, 256);
 });
 
-test("the count of pieces starts again with each message", () => {
+test("the count of pieces starts again with each gRPC message", () => {
   const reader = new MessageReader(unbounded);
   const bytes = framed(Buffer.from("x".repeat(50)));
   for (let messages = 0; messages < 10; messages++) {
@@ -71,7 +71,7 @@ test("the count of pieces starts again with each message", () => {
 
 const head = (headers: object): IncomingHttpHeaders => headers as IncomingHttpHeaders;
 
-test("a status other than 200 is not a gRPC server's, unless it has a gRPC status", () => {
+test("an HTTP status other than 200 is an error, unless the response has a gRPC status", () => {
   assert.throws(() => new Verdict().head(head({ ":status": 502 })), /HTTP status 502/);
   const verdict = new Verdict();
   verdict.head(head({ ":status": 503, "grpc-status": "14" }));
@@ -79,12 +79,12 @@ test("a status other than 200 is not a gRPC server's, unless it has a gRPC statu
 });
 
 const refusals = [
-  { name: "is decoded", text: "no%20leader", message: "no leader" },
-  { name: "is unchanged where it is badly encoded", text: "100%", message: "100%" },
-  { name: "is cut", text: "a".repeat(70_000), message: `${"a".repeat(1_000)}…` },
-  { name: "is cut between encoded characters", text: "%20".repeat(1_001), message: `${" ".repeat(1_000)}` },
+  { name: "is percent-decoded", text: "no%20leader", message: "no leader" },
+  { name: "is unchanged when it is badly encoded", text: "100%", message: "100%" },
+  { name: "is truncated", text: "a".repeat(70_000), message: `${"a".repeat(1_000)}…` },
+  { name: "is truncated between encoded characters", text: "%20".repeat(1_001), message: `${" ".repeat(1_000)}` },
 ];
-test.each(refusals)("the text of a refusal $name", ({ text, message }) => {
+test.each(refusals)("the message of a gRPC status $name", ({ text, message }) => {
   const verdict = new Verdict();
   verdict.trailers({ "grpc-status": "13", "grpc-message": text });
   assert.throws(
@@ -97,7 +97,7 @@ test.each(refusals)("the text of a refusal $name", ({ text, message }) => {
   );
 });
 
-test.each(["x", "99", "-1", "1e1", "Canceled"])("status %s is invalid, and counts as Unknown", (status) => {
+test.each(["x", "99", "-1", "1e1", "Canceled"])("gRPC status %s is invalid, and becomes Unknown", (status) => {
   const verdict = new Verdict();
   verdict.trailers({ "grpc-status": status });
   assert.throws(
@@ -106,6 +106,6 @@ test.each(["x", "99", "-1", "1e1", "Canceled"])("status %s is invalid, and count
   );
 });
 
-test("a stream that ends without a status has no answer", () => {
+test("a stream that ends without a gRPC status is an error", () => {
   assert.throws(() => new Verdict().check(8), /without an answer \(code 8\)/);
 });

@@ -16,7 +16,7 @@ test("etcd started without flags has the IDs that its documentation shows everyw
 
 const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 1, maxLength: 7 });
 
-test("the order of the given members changes only the order in the result", () => {
+test("the order of the given members changes only the order of the result", () => {
   fc.assert(
     fc.property(names, fc.string(), (all, token) => {
       const members = all.map((name) => ({ name, peerUrl: `https://${name}.db:2380` }));
@@ -28,7 +28,7 @@ test("the order of the given members changes only the order in the result", () =
   );
 });
 
-test("another token, peer URL or member gives another cluster", () => {
+test("another token, peer URL or member results in another cluster ID", () => {
   const members = [{ name: "a", peerUrl: "http://a:2380" }];
   const { clusterId } = identityFor({ token: "one", members });
   assert.notEqual(identityFor({ token: "two", members }).clusterId, clusterId);
@@ -51,16 +51,16 @@ test("IDs are sorted as unsigned numbers", () => {
 });
 
 test.each([
-  { name: "no member", members: [] },
+  { name: "an identity without members", members: [] },
   {
-    name: "a name twice",
+    name: "an identity with one member name twice",
     members: [
       { name: "a", peerUrl: "http://a:1" },
       { name: "a", peerUrl: "http://b:1" },
     ],
   },
   {
-    name: "a peer URL twice",
+    name: "an identity with one peer URL twice",
     members: [
       { name: "a", peerUrl: "http://a:1" },
       { name: "b", peerUrl: "http://a:1" },

@@ -17,7 +17,7 @@ test.each([
 
 const voters = fc.integer({ min: 1, max: 99 });
 
-test("two quorums always share a voter, and a smaller number would not do", () => {
+test("two quorums always share a voter, and a smaller quorum would not guarantee it", () => {
   fc.assert(
     fc.property(voters, (count) => {
       assert.ok(2 * quorumOf(count) > count);

@@ -14,18 +14,18 @@ beforeAll(async () => {
   unrelated = { ca: theirs.pem, cert: us.cert, key: us.key, serverName: "db-0.db" };
 });
 
-test("the members of one cluster share a context, whatever their server names", () => {
+test("the members of one cluster share a TLS context, whatever their server names", () => {
   const contexts = new TlsContexts();
   expect(contexts.of({ ...us, serverName: "db-1.db" })).toBe(contexts.of(us));
 });
 
-test("another certificate, and another CA with the same certificate, have their own context", () => {
+test("another certificate, or another CA with the same certificate, has a TLS context of its own", () => {
   const contexts = new TlsContexts();
   const all = [us, other, unrelated].map((identity) => contexts.of(identity));
   expect(new Set(all).size).toBe(3);
 });
 
-test("the last eight are kept", () => {
+test("the last eight TLS contexts are cached", () => {
   const contexts = new TlsContexts();
   const first = contexts.of(us);
   const others = (count: number): void => {
@@ -37,7 +37,7 @@ test("the last eight are kept", () => {
   expect(contexts.of(us)).not.toBe(first);
 });
 
-test("the least recently used context is evicted, not the oldest one", () => {
+test("the least recently used TLS context is evicted", () => {
   const contexts = new TlsContexts();
   const numbered = (n: number) => contexts.of({ ...other, ca: `${other.ca}${"\n".repeat(n)}` });
   const [oldest, second] = [1, 2, 3, 4, 5, 6, 7, 8].map(numbered);
@@ -47,7 +47,7 @@ test("the least recently used context is evicted, not the oldest one", () => {
   expect(numbered(2)).not.toBe(second);
 });
 
-test("a key that belongs to another certificate is refused, and the earlier contexts stay", () => {
+test("a key of another certificate is refused, and cached TLS contexts stay", () => {
   const contexts = new TlsContexts();
   const first = contexts.of(us);
   expect(() => contexts.of({ ...us, key: other.key })).toThrow(/key/);

@@ -38,19 +38,19 @@ const cases: readonly (readonly [Error, string])[] = [
   [failed("ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION"), "no connection over TLS: words"],
 ];
 
-test.each(cases)("%o has a message", (thrown, text) => {
+test.each(cases)("TLS error %o has a message of the operator", (thrown, text) => {
   expect(tlsFailureText(thrown, SECRET)).toBe(text);
   expect(isTlsFailure(thrown)).toBe(true);
 });
 
-test("Node's advice to a local user is left out", () => {
+test("Node's advice to a local user is removed from the message", () => {
   const advice = "; if the root CA is installed locally, try running Node.js with --use-system-ca";
   const thrown = failed("UNABLE_TO_VERIFY_LEAF_SIGNATURE", `unable to verify the first certificate${advice}`);
   const text = "its certificate is not signed by a CA that is trusted here: unable to verify the first certificate";
   expect(tlsFailureText(thrown, undefined)).toBe(text);
 });
 
-test("a TLS error is found at any depth of causes, and its message names no Secret when there is none", () => {
+test("a TLS error is found in nested causes, and its message names no Secret when none is known", () => {
   const cause = new Error("outer", { cause: new Error("inner", { cause: failed("SELF_SIGNED_CERT_IN_CHAIN") }) });
   expect(tlsFailureText(cause, undefined)).toBe("its certificate is not signed by a CA that is trusted here: words");
   expect(tlsFailureText(failed("ERR_SSL_TLSV1_ALERT_UNKNOWN_CA"), undefined)).toBe(
@@ -58,10 +58,7 @@ test("a TLS error is found at any depth of causes, and its message names no Secr
   );
 });
 
-test.each([failed("ECONNRESET"), new Error("x"), "CERT_HAS_EXPIRED", undefined])(
-  "%o is not a TLS failure",
-  (thrown) => {
-    expect(tlsFailureText(thrown, SECRET)).toBeUndefined();
-    expect(isTlsFailure(thrown)).toBe(false);
-  },
-);
+test.each([failed("ECONNRESET"), new Error("x"), "CERT_HAS_EXPIRED", undefined])("%o is not a TLS error", (thrown) => {
+  expect(tlsFailureText(thrown, SECRET)).toBeUndefined();
+  expect(isTlsFailure(thrown)).toBe(false);
+});

@@ -20,14 +20,14 @@ import { TransportPool } from "./transport.ts";
 const address = "10.0.0.1:2379";
 const tls = { ca: "ca", cert: "cert", key: "key", serverName: "db-0.db" };
 
-test("one endpoint keeps its connection, equal TLS identities share one", () => {
+test("calls to one address share a connection, also with an equal TLS identity", () => {
   const pool = new TransportPool(new FakeClock());
   assert.equal(pool.servicesOf({ address }), pool.servicesOf({ address }));
   assert.equal(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: { ...tls } }));
   assert.equal(pool.size, 1);
 });
 
-test.each(["ca", "cert", "key", "serverName"] as const)("another %s gets another connection", (field) => {
+test.each(["ca", "cert", "key", "serverName"] as const)("another %s opens another connection", (field) => {
   const pool = new TransportPool(new FakeClock());
   const other = { ...tls, [field]: "other" };
   assert.notEqual(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: other }));
@@ -39,13 +39,13 @@ test("TLS identities with the same concatenated fields differ", () => {
   assert.notEqual(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: shifted }));
 });
 
-test("closing an unused pool does nothing", () => {
+test("closing an address without a connection does nothing", () => {
   const pool = new TransportPool(new FakeClock());
   pool.close(address);
   assert.equal(pool.size, 0);
 });
 
-test("closing an address drops its connection, whatever the identity", () => {
+test("closing an address closes its connection, whatever the TLS identity", () => {
   const pool = new TransportPool(new FakeClock());
   pool.servicesOf({ address, tls });
   pool.servicesOf({ address: "10.0.0.2:2379" });
@@ -55,7 +55,7 @@ test("closing an address drops its connection, whatever the identity", () => {
   assert.equal(pool.size, 0);
 });
 
-test("connections of members without calls are forgotten", async () => {
+test("connections to members without calls are forgotten after ten to fifteen seconds", async () => {
   const clock = new FakeClock();
   const pool = new TransportPool(clock);
   for (let host = 0; host < 40; host++) pool.servicesOf({ address: `10.0.1.${host}:2379` });
@@ -117,7 +117,7 @@ async function heldAfter(
   }
 }
 
-test("an idle connection is closed within seconds when there are many, and kept when there are few", async () => {
+test("an idle connection is closed within seconds when there are many, and stays when there are few", async () => {
   const [few, crowded, filling] = [0, 1, 2].map(() => new TransportPool(systemClock)) as [
     TransportPool,
     TransportPool,
@@ -136,7 +136,7 @@ test("an idle connection is closed within seconds when there are many, and kept 
   ]);
 });
 
-test("a connection is closed as soon as its member is called with another certificate or other CAs", () => {
+test("a connection is closed as soon as its member is called with another certificate or CA", () => {
   const pool = new TransportPool(new FakeClock());
   const other = { address: "10.0.0.2:2379", tls };
   const kept = pool.servicesOf(other);
@@ -150,7 +150,7 @@ test("a connection is closed as soon as its member is called with another certif
   assert.equal(pool.servicesOf(other), kept);
 });
 
-test("a connection with an earlier certificate is closed, and replaced by one with the new certificate", async () => {
+test("a call with a new certificate closes the connection with the old certificate and opens another", async () => {
   const authority = await newAuthority();
   const { cert, key } = await authority.issue("db-0.db");
   const server = createSecureServer({ cert, key, ca: authority.pem, requestCert: true, rejectUnauthorized: true });
@@ -203,7 +203,7 @@ async function silentAtFirst(
   return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, sessions, close: () => server.close() };
 }
 
-test("a call that times out closes its connection, and no other one", async () => {
+test("a call that times out closes its own connection, and no other", async () => {
   const { address, sessions, close } = await silentAtFirst(300);
   const pool = new TransportPool(systemClock);
   const call = (timeoutMs: number) => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs });
@@ -223,7 +223,7 @@ test("a call that times out closes its connection, and no other one", async () =
   }
 });
 
-test("a call that is open at its member's GOAWAY can still finish, even after a second call", async () => {
+test("a call that is open at its member's GOAWAY can still finish, even after another call", async () => {
   const server = createServer();
   const open: ServerHttp2Stream[] = [];
   const answer = (stream: ServerHttp2Stream | undefined): void =>
@@ -254,7 +254,7 @@ test("a call that is open at its member's GOAWAY can still finish, even after a 
   }
 });
 
-test("a cancelled call over TLS to a server that sends nothing leaves no connection behind", async () => {
+test("a cancelled call to a server that accepts TLS connections and sends nothing closes its connection", async () => {
   const held: Socket[] = [];
   const server = createTcpServer((socket) => held.push(socket.on("error", () => undefined).resume()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -278,7 +278,7 @@ test("a cancelled call over TLS to a server that sends nothing leaves no connect
   }
 });
 
-test("a connection that is closed at its member's GOAWAY causes no other error", async () => {
+test("closing a connection at its member's GOAWAY causes no unhandled error", async () => {
   const server = createServer();
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => sessions.add(session));

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { hasCode } from "#base/error.ts";
 import { clusterId, clusterIdFromHex, hexOf, memberId, memberIdFromHex } from "./types.ts";
 
-test("an ID is read back from its text, and is written without padding", () => {
+test("an ID is parsed from its text, and is written without padding", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }), (value) => {
       const text = hexOf(memberId(value));

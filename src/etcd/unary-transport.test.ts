@@ -87,14 +87,14 @@ function failsWith(code: Code, words: string, hasStatus: boolean) {
   };
 }
 
-test("a message that arrives in parts is read as one", async () => {
+test("a response message that arrives in parts is read as one", async () => {
   const asked = await over((stream) =>
     succeed(stream, [frame.subarray(0, 3), frame.subarray(3, 9), frame.subarray(9)]),
   );
   assert.equal(await asked.status(), "3.6.16");
 });
 
-test("bytes in an answer are copied, and do not retain the socket's buffer", async () => {
+test("bytes of a response are copied, so that they do not retain the socket's buffer", async () => {
   const answer = toBinary(RangeResponseSchema, create(RangeResponseSchema, { kvs: [{ key: Buffer.from("k") }] }));
   const given = Buffer.concat([Buffer.from([0, 0, 0, 0, answer.length]), answer]);
   const asked = await over((stream) => succeed(stream, [given]));
@@ -103,7 +103,7 @@ test("bytes in an answer are copied, and do not retain the socket's buffer", asy
   assert.equal(found.key.buffer.byteLength, answer.length);
 });
 
-test("the request has the deadline, and the message in gRPC's framing", async () => {
+test("a request has the gRPC deadline, path and headers", async () => {
   let received: Readonly<Record<string, unknown>> = {};
   const asked = await over((stream, headers) => {
     received = headers;
@@ -159,7 +159,7 @@ const cutOff = [
   { name: "in headers that end the stream", frames: [raw(1, 5, Buffer.concat([STATUS_200, NOT_YOU]))] },
   { name: "in the trailers", frames: [raw(1, 4, STATUS_200), raw(1, 5, NOT_YOU)] },
 ];
-test.each(cutOff)("a refusal $name is read, even when the stream is reset with it", async ({ frames }) => {
+test.each(cutOff)("a gRPC status $name is read, even when the stream is reset right after it", async ({ frames }) => {
   // A server may refuse a long request before it has read it. Node's own server sends the refusal and the reset apart.
   for (const code of [0, 2, 8]) {
     const reset = Buffer.alloc(4);
@@ -180,7 +180,7 @@ test.each(cutOff)("a refusal $name is read, even when the stream is reset with i
 
 const LARGE = 400 * 1024;
 
-test("answers larger than the flow-control window are read completely, several at a time", async () => {
+test("several responses larger than the flow-control window are read completely", async () => {
   const answer = toBinary(
     RangeResponseSchema,
     create(RangeResponseSchema, { kvs: [{ value: Buffer.alloc(LARGE, 7) }] }),
@@ -197,7 +197,7 @@ test("answers larger than the flow-control window are read completely, several a
   }
 });
 
-test("a call that is open at the server's GOAWAY is answered, and the next one gets another connection", async () => {
+test("a call that is open at the server's GOAWAY is answered, and the next call opens another connection", async () => {
   const open: ServerHttp2Stream[] = [];
   const sessions_ = new Set<unknown>();
   const { promise: arrived, resolve } = Promise.withResolvers<void>();
@@ -217,7 +217,7 @@ test("a call that is open at the server's GOAWAY is answered, and the next one g
   assert.equal(sessions_.size, 2);
 });
 
-test.each(refusals)("a refusal $name counts as the server's own", async ({ answer }) => {
+test.each(refusals)("a gRPC status $name is the server's own", async ({ answer }) => {
   const asked = await over(answer);
   await assert.rejects(asked.status(), failsWith(Code.Unavailable, "etcdserver: no leader; 100 %", true));
 });
@@ -242,7 +242,7 @@ const broken: { name: string; answer: (stream: ServerHttp2Stream) => void; words
     words: "not one message",
   },
 ];
-test.each(broken)("$name is an error, and not the server's own status", async ({ answer, words }) => {
+test.each(broken)("$name is an error without a gRPC status of the server", async ({ answer, words }) => {
   const asked = await over(answer);
   await assert.rejects(asked.status(), (thrown) => {
     assert.ok(thrown instanceof ConnectError, String(thrown));
@@ -251,21 +251,21 @@ test.each(broken)("$name is an error, and not the server's own status", async ({
   });
 });
 
-test("an answer that is too large is not read to its end", async () => {
+test("a response that is too large is not read to its end", async () => {
   const head = Buffer.from([0, 0, 2, 0, 0]);
   const asked = await over((stream) => succeed(stream, [head, Buffer.alloc(0x20000)]));
   const text = "the answer to Status has 131072 bytes; it may have 65536";
   await assert.rejects(asked.status(), failsWith(Code.ResourceExhausted, text, false));
 });
 
-test("a deadline of the client ends the call, and the stream", async () => {
+test("the client's deadline ends the call and its stream", async () => {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const asked = await over((stream) => stream.on("close", () => resolve()));
   await assert.rejects(asked.status({ timeoutMs: 50 }), failsWith(Code.DeadlineExceeded, "timed out", false));
   await closed;
 });
 
-test("a signal ends the call, before it is sent and while it waits", async () => {
+test("a signal cancels a call before it is sent and while it waits", async () => {
   const { promise: arrived, resolve } = Promise.withResolvers<void>();
   const asked = await over(() => resolve());
   await assert.rejects(asked.status({ signal: AbortSignal.abort() }), failsWith(Code.Canceled, "aborted", false));
@@ -276,7 +276,7 @@ test("a signal ends the call, before it is sent and while it waits", async () =>
   await assert.rejects(waiting, failsWith(Code.Canceled, "aborted", false));
 });
 
-test("a refused connection is an error with its cause", async () => {
+test("a refused connection is an error with the network error's code", async () => {
   await assert.rejects(
     createClient(Maintenance, transportTo(1)).status({}),
     failsWith(Code.Unavailable, "ECONNREFUSED", false),
@@ -299,7 +299,7 @@ const SLOW_READER = `
   server.listen(0, "127.0.0.1", () => parentPort.postMessage({ port: server.address().port }));
 `;
 
-test("bytes that are unsent at the deadline are never sent, though the process was blocked since", async () => {
+test("bytes that are unsent at the deadline are never sent, even when the process was blocked", async () => {
   const worker = new Worker(SLOW_READER, { eval: true });
   const received: { port?: number; asked?: boolean; bytes?: number }[] = [];
   worker.on("message", (message) => received.push(message));

@@ -6,7 +6,7 @@ import { compareVersions, isRelease, isSameMinor, parseVersion, whyNoPath } from
 
 const part = fc.oneof(fc.integer({ min: 0, max: 99 }), fc.maxSafeNat());
 
-test("a version is read back from its text", () => {
+test("a version is parsed from its text", () => {
   fc.assert(
     fc.property(part, part, part, (major, minor, patch) => {
       const text = `${major}.${minor}.${patch}`;
@@ -68,11 +68,11 @@ const paths: readonly { from: string; to: string; is: string | undefined }[] = [
   { from: "4.5.1", to: "4.6.0", is: undefined },
 ];
 
-test.each(paths)("the upgrade path from $from to $to: $is", ({ from, to, is }) => {
+test.each(paths)("the upgrade path from $from to $to is refused with: $is", ({ from, to, is }) => {
   assert.equal(whyNoPath(from, to), is);
 });
 
-test("minor versions are equal, whatever the patch", () => {
+test("two versions have the same minor version, whatever their patch versions are", () => {
   assert.equal(isSameMinor("3.6.1", "3.6.16"), true);
   assert.equal(isSameMinor("3.6.1", "3.7.1"), false);
   assert.equal(isSameMinor("3.6.1", "4.6.1"), false);

@@ -8,7 +8,7 @@ function answering(body: unknown) {
   return { raw: () => Promise.resolve(typeof body === "string" ? body : JSON.stringify(body)) };
 }
 
-describe("the user of a token", () => {
+describe("the user of a token, read with a TokenReview,", () => {
   const user = { username: "system:serviceaccount:monitoring:prometheus", groups: ["system:authenticated"] };
   const ask = (status: object) => bearerOf(answering({ status }), "token", OPTIONS);
 
@@ -29,7 +29,7 @@ describe("the user of a token", () => {
   });
 });
 
-describe("an access review allows", () => {
+describe("a SubjectAccessReview with status", () => {
   const ask = (status: object) =>
     mayDo(answering({ status }), { username: "a" }, { path: "/metrics", verb: "get" }, OPTIONS);
 
@@ -38,13 +38,13 @@ describe("an access review allows", () => {
     [{ allowed: false }, false],
     [{ allowed: "true" }, false],
     [{}, false],
-  ])("%j: %s", async (status, may) => {
+  ])("%j allows the access: %s", async (status, may) => {
     expect(await ask(status)).toBe(may);
   });
 });
 
 test.each(["no JSON: secret", '"secret"', { status: null, spec: { token: "secret" } }, { spec: { token: "secret" } }])(
-  "a response without a status is an error, and the message repeats nothing of it (%j)",
+  "a review without a status is an error, and its message contains nothing of the response (%j)",
   async (body) => {
     const thrown = await bearerOf(answering(body), "secret", OPTIONS).catch(String);
     expect(thrown).toContain("the answer is no TokenReview with a status");

@@ -69,7 +69,7 @@ describe("a cache", () => {
     await Promise.all([cache.stop(), other.cache.stop()]);
   });
 
-  test("shows nothing before the initial state is complete, and everything afterwards", async () => {
+  test("is empty before the initial state is complete, and has all objects afterwards", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.put("b", 2);
@@ -82,7 +82,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reports no change of a field that it does not keep, but its version advances", async () => {
+  test("reports no change of a field that it drops, but its resourceVersion advances", async () => {
     const server = new ModelServer();
     const keep = ({ value: _, ...thing }: Thing) => thing as Thing;
     const { cache, clock, changes } = await started(server, { keep });
@@ -95,7 +95,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("follows changes, and bookmarks advance its version", async () => {
+  test("follows changes, and bookmarks advance its resourceVersion", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = await started(server);
     server.put("a", 1);
@@ -110,35 +110,38 @@ describe("a cache", () => {
   });
 
   test.each([
-    ["as a stream", []],
-    ["as a list", [{ does: "fail", after: 0, code: "KubeInvalid" }] as const],
-  ])("an object that is not kept is absent, but its version counts: the state arrives %s", async (_how, faults) => {
-    const server = new ModelServer();
-    server.put("even", 2);
-    server.put("odd", 1);
-    server.faults.push(...faults);
-    const { cache, clock, changes } = await started(server, {
-      keep: (thing) => (thing.value % 2 === 0 ? thing : undefined),
-    });
-    await clock.advance(60_000);
-    expect([cache.list().length, changes]).toEqual([1, ["added even"]]);
-    expect(cache.seenVersion).toBe(BigInt(server.version));
-    server.put("other", 3);
-    await clock.advance(0);
-    expect(cache.seenVersion).toBe(BigInt(server.version));
-    server.put("odd", 4);
-    server.put("even", 5);
-    server.put("even", 7);
-    server.remove("even");
-    server.remove("other");
-    await clock.advance(0);
-    expect(changes).toEqual(["added even", "added odd", "deleted even"]);
-    expect(cache.list().map(({ metadata }) => metadata.name)).toEqual(["odd"]);
-    expect(cache.seenVersion).toBe(BigInt(server.version));
-    await cache.stop();
-  });
+    ["from a watch with initial events", []],
+    ["from a list", [{ does: "fail", after: 0, code: "KubeInvalid" }] as const],
+  ])(
+    "lacks objects that its filter drops, but their versions count: the initial state comes %s",
+    async (_how, faults) => {
+      const server = new ModelServer();
+      server.put("even", 2);
+      server.put("odd", 1);
+      server.faults.push(...faults);
+      const { cache, clock, changes } = await started(server, {
+        keep: (thing) => (thing.value % 2 === 0 ? thing : undefined),
+      });
+      await clock.advance(60_000);
+      expect([cache.list().length, changes]).toEqual([1, ["added even"]]);
+      expect(cache.seenVersion).toBe(BigInt(server.version));
+      server.put("other", 3);
+      await clock.advance(0);
+      expect(cache.seenVersion).toBe(BigInt(server.version));
+      server.put("odd", 4);
+      server.put("even", 5);
+      server.put("even", 7);
+      server.remove("even");
+      server.remove("other");
+      await clock.advance(0);
+      expect(changes).toEqual(["added even", "added odd", "deleted even"]);
+      expect(cache.list().map(({ metadata }) => metadata.name)).toEqual(["odd"]);
+      expect(cache.seenVersion).toBe(BigInt(server.version));
+      await cache.stop();
+    },
+  );
 
-  test("reports an object that it no longer keeps as deleted, with its last kept value, also after its deletion", async () => {
+  test("reports an object that its filter now drops as deleted, with the last value that the cache had", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server, { keep: (thing) => (thing.value < 5 ? thing : undefined) });
     const reported: string[] = [];
@@ -155,7 +158,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reports another uid under the same name as deleted and added, from a watch and from a new list", async () => {
+  test("reports an object with another uid and the same name as deleted and added, from a watch and from a list", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.faults.push({ does: "end", after: 2 }, { does: "fail", after: 0, code: "KubeExpired" });
@@ -168,7 +171,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("continues from the last version after a normal end, without reading the state again", async () => {
+  test("continues from its resourceVersion after a normal end of its watch, without reading the state again", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.faults.push({ does: "end", after: 2 });
@@ -179,7 +182,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reads the state again when its version is too old", async () => {
+  test("reads the state again when its resourceVersion is too old", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.faults.push({ does: "fail", after: 2, code: "KubeUnavailable" });
@@ -203,7 +206,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reads the state again when the server's versions move backwards", async () => {
+  test("reads the state again when the server's resourceVersions decrease", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.put("b", 1);
@@ -217,7 +220,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reads the state again after two streams without events, since the server may be behind the cache", async () => {
+  test("reads the state again after two watches without events, since the server may be behind the cache", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     const { cache, clock, reported } = await started(server);
@@ -230,7 +233,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("waits as long as the server requests", async () => {
+  test("waits as long as the server's Retry-After requires", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "fail", after: 0, code: "KubeThrottled", retryAfterMs: 20_000 });
     const { cache, clock } = await started(server);
@@ -241,7 +244,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("keeps using lists when the server refuses the stream of the state", async () => {
+  test("reads lists for as long as the server refuses a watch with initial events", async () => {
     const server = new ModelServer();
     server.watchList = "refused";
     server.put("a", 1);
@@ -255,7 +258,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reads its lists in the lane of its watches, so that they wait for no other call", async () => {
+  test("sends its lists separately from other calls, so that they do not wait for other calls", async () => {
     const list = { kind: "ThingList", metadata: { resourceVersion: "1" }, items: [] };
     const transport = new ScriptedTransport({ status: 400 }, { status: 200, body: list }, "hangs");
     const clock = new FakeClock();
@@ -267,7 +270,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("lists when the stream never reports that the state is complete", async () => {
+  test("reads a list when the watch with initial events never reports that the state is complete", async () => {
     const server = new ModelServer();
     server.watchList = "silent";
     server.put("a", 1);
@@ -282,7 +285,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("does not take a part of the state for the whole when the stream ends early", async () => {
+  test("does not use an incomplete state when the watch ends early", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.put("b", 1);
@@ -294,7 +297,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("opens a silent stream again after 90 s, and not while bookmarks come", async () => {
+  test("opens a silent watch again after 90 s, unless bookmarks arrive", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "hang", after: 3 });
     const { cache, clock } = await started(server);
@@ -309,7 +312,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("opens its stream again when an event is missed and ten seconds passed without data, and continues from its version", async () => {
+  test("opens its watch again when an event is missing and ten seconds passed without data", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = await started(server);
     await clock.advance(9_000);
@@ -335,7 +338,7 @@ describe("a cache", () => {
     cache.missed();
   });
 
-  test("reads the state again when two streams bring nothing while an event is missed, since the server may be behind", async () => {
+  test("reads the state again when an event is missing and two watches bring nothing, since the server may be behind", async () => {
     const server = new ModelServer();
     for (let n = 0; n < 100; n++) server.put("a", n);
     const { cache, clock, reported } = await started(server);
@@ -350,7 +353,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reads a state to its end, however long that takes, even when an event is missed", async () => {
+  test("reads a state to its end, even when an event is missing", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "hang", after: 0 });
     const { cache, clock } = await started(server);
@@ -361,7 +364,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a renewed cache follows at once from its version, and reports when it is synced", async () => {
+  test("that is renewed watches at once from its resourceVersion, and reports when it has caught up", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = await started(server);
     const isSynced = async (withinMs = 1_000): Promise<boolean> => {
@@ -397,7 +400,7 @@ describe("a cache", () => {
     cache.renew();
   });
 
-  describe("a new leader", () => {
+  describe("makes a new leader's start", () => {
     async function takenOver() {
       const server = new ModelServer();
       const followed = await started(server);
@@ -419,7 +422,7 @@ describe("a cache", () => {
       return { ...followed, server, isSynced, cutOff };
     }
 
-    test("waits for a cache that the server has cut off, which tries at once, and for no other cache", async () => {
+    test("wait for a cache that lost its watch, which retries at once, and not for other caches", async () => {
       const { server, cache, changes, isSynced, cutOff } = await takenOver();
       expect(await isSynced()).toBe(true);
       await cutOff();
@@ -432,7 +435,7 @@ describe("a cache", () => {
       expect(await isSynced()).toBe(true);
     });
 
-    test("finds a cache synced that has recovered by itself", async () => {
+    test("not wait for a cache that has recovered by itself", async () => {
       const { clock, cache, isSynced, cutOff } = await takenOver();
       await cutOff();
       await clock.advance(12_999);
@@ -442,7 +445,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("has a cache try again soon after a failed first try", async () => {
+    test("wait only briefly when the first retry of the cache fails", async () => {
       const { server, cache, isSynced, cutOff } = await takenOver();
       await cutOff();
       server.faults.push(...failing(1, "KubeUnavailable"));
@@ -450,7 +453,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("keeps waiting after a stream that ends normally without events: it does not show what the cache missed", async () => {
+    test("wait on after a watch that ends without events, which does not show that the cache caught up", async () => {
       const { server, clock, cache, isSynced, cutOff } = await takenOver();
       await cutOff();
       server.faults.push({ does: "end", after: 0 });
@@ -461,7 +464,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits for a server that refuses for a moment, such as a starting one", async () => {
+    test("wait for a server that refuses for a moment, such as a starting server", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.breakStream("KubeForbidden");
       await clock.advance(0);
@@ -478,7 +481,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits also during the try that follows a refusal", async () => {
+    test("wait during the try that follows a refusal", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.breakStream("KubeForbidden");
       const tried = server.asked.length;
@@ -487,7 +490,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("counts a refusal as the first one when the cache was served since, even without events", async () => {
+    test("wait when the server refuses again after it has served the cache", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.breakStream("KubeForbidden");
       await clock.advance(60_000);
@@ -498,7 +501,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("does not wait for a cache that is refused for long, which only people can mend, but makes it try once more", async () => {
+    test("not wait for a cache that was refused for ten seconds, but have it try once more", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.faults.push(...failing(30, "KubeForbidden"));
       server.breakStream("KubeForbidden");
@@ -518,7 +521,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("does not wait for a stream that ends normally", async () => {
+    test("not wait for a watch that ends normally after an event", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.put("a", 1);
       server.faults.push({ does: "end", after: 1 }, { does: "end", after: 1 });
@@ -530,7 +533,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("need not wait once a whole state has been read", async () => {
+    test("not wait once a complete state has been read", async () => {
       const { server, cache, clock, isSynced } = await takenOver();
       server.faults.push({ does: "hang", after: 0 });
       server.breakStream("KubeExpired");
@@ -543,7 +546,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits longer after the process stood still, since events of that time are still unread", async () => {
+    test("wait longer after the process was suspended, since events of that time are unread", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       cache.renew();
       await clock.advance(0);
@@ -553,7 +556,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("does not wait for a stopped cache", async () => {
+    test("not wait for a stopped cache", async () => {
       const { cache, isSynced } = await takenOver();
       await cache.stop();
       cache.renew();
@@ -561,7 +564,7 @@ describe("a cache", () => {
     });
   });
 
-  test("an outage of two minutes is logged as an error, and not again once the cache follows", async () => {
+  test("logs an outage of two minutes as an error, and none once it follows again", async () => {
     const reported: unknown[] = [];
     const log: Log = { ...silentLog, error: (fields) => void reported.push(fields.durationMs) };
     const server = new ModelServer();
@@ -592,7 +595,7 @@ describe("a cache", () => {
   });
 
   describe.each([["KubeUnavailable"], ["ended"]] as const)(
-    "streams without events, each cut after 50 s (%s)",
+    "with watches that have no events and are cut after 50 s (%s)",
     (how) => {
       /** Cuts so many streams, one after the other. */
       async function cutStreams(count: number) {
@@ -610,14 +613,14 @@ describe("a cache", () => {
         return { server, cache, clock, reported };
       }
 
-      test("are each followed by the next one at once, and no outage is logged", async () => {
+      test("opens the next watch at once, and logs no outage", async () => {
         const { server, cache, reported } = await cutStreams(11);
         expect([server.openStreams, reported]).toEqual([1, []]);
         expect(server.asked.slice(1)).toEqual(Array.from({ length: 11 }, () => `watch ${server.version}`));
         await cache.stop();
       });
 
-      test("do not show the server's version: after ten minutes the state is read again", async () => {
+      test("reads the state again after ten minutes, since such watches do not show the server's version", async () => {
         const { server, cache } = await cutStreams(14);
         expect(server.asked.filter((asked) => asked === "watch-list")).toHaveLength(2);
         await cache.stop();
@@ -625,7 +628,7 @@ describe("a cache", () => {
     },
   );
 
-  test("a state that is repeatedly cut before it is complete is read ever more rarely", async () => {
+  test("reads a state with growing pauses when the read is repeatedly cut", async () => {
     const server = new ModelServer();
     for (let n = 0; n < 40; n++) server.faults.push({ does: "hang", after: 1 });
     server.put("a", 1);
@@ -638,7 +641,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a stream that breaks within a second does not count as following", async () => {
+  test("does not count as caught up after a watch that breaks within a second", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);
     server.faults.push({ does: "hang", after: 1 });
@@ -655,7 +658,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a new leader waits for a state that takes long on an open stream, and acts on it once it is complete", async () => {
+  test("makes a new leader wait for a state that is slow to arrive, until it is complete", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     const { cache, clock } = await started(server);
@@ -674,7 +677,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a new leader waits for the whole state when the server reports on an open stream that the cache's version is too old", async () => {
+  test("makes a new leader wait for a complete state when its resourceVersion is too old", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);
     server.faults.push({ does: "hang", after: 0 });
@@ -693,7 +696,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a state that is being read for a new leader is not started again", async () => {
+  test("does not start reading the state again for a new leader while it is being read", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);
     server.put("a", 1);
@@ -714,7 +717,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("waits longer and longer during an outage of the server, and not at all after it", async () => {
+  test("retries with growing pauses during an outage of the server, and recovers after it", async () => {
     const server = new ModelServer();
     server.faults.push(
       ...Array.from({ length: 8 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
@@ -731,7 +734,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("survives listeners that throw, and notifies the others", async () => {
+  test("notifies its other listeners when one throws", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = follow(server);
     const names: string[] = [];
@@ -763,7 +766,7 @@ describe("a cache", () => {
     await expect(follow(server).cache.whenSynced(AbortSignal.abort())).rejects.toMatchObject({ code: "Cancelled" });
   });
 
-  test("waiting for the state of a stopped cache fails as Cancelled", async () => {
+  test("fails a wait for its state as Cancelled when it is stopped", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "hang", after: 0 });
     const { cache } = await started(server);
@@ -772,7 +775,7 @@ describe("a cache", () => {
     await waiting;
   });
 
-  test("finds by index, also after the value has changed", async () => {
+  test("finds objects by index, also after their value has changed", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server, { indexes: { value: ({ value }) => [String(value)] } });
     for (const name of ["c", "a", "b"]) server.put(name, 1);
@@ -804,7 +807,7 @@ const happening = fc.oneof(
   fc.constant("list fails" as const),
 );
 
-test("whatever happens to streams and lists, the cache ends up equal to the server, and so do its reported changes", async () => {
+test("with any failures of watches and lists, a cache and its reported changes end up equal to the server", async () => {
   const watchList = fc.constantFrom("served" as const, "refused" as const, "silent" as const);
   await fc.assert(
     fc.asyncProperty(

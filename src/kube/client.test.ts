@@ -106,7 +106,7 @@ for (const { verb, after } of repeats) {
 }
 
 describe("a call", () => {
-  test("ends at its deadline and renews the connections, since the network path may be frozen", async () => {
+  test("ends at its deadline and opens new connections, since the network path may be dead", async () => {
     const { kube, clock, transport, observed } = setUp("hangs");
     const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toMatchObject({
       code: "KubeUnavailable",
@@ -117,7 +117,7 @@ describe("a call", () => {
     expect([transport.renewals, observed.map(({ code }) => code)]).toEqual([1, ["timeout"]]);
   });
 
-  test("reports at its deadline what failed before", async () => {
+  test("reports at its deadline the error of its previous attempt", async () => {
     const { kube, clock } = setUp(...Array<Script>(50).fill(unavailable));
     const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(
       /no answer within 15000 ms; before that: .*HTTP 503/,
@@ -126,7 +126,7 @@ describe("a call", () => {
     await call;
   });
 
-  test("with a late turn or none reports how long it waited, and does not renew connections", async () => {
+  test("that is not sent by its deadline reports how long it was queued, and keeps the connections", async () => {
     const { kube, clock, transport, observed } = setUp(waits);
     const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toMatchObject({
       code: "KubeUnavailable",
@@ -140,7 +140,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("that waits for its turn and then gets no answer reports both times separately", async () => {
+  test("that is queued and then not answered reports both times", async () => {
     const turn = Promise.withResolvers<void>();
     const { kube, clock, transport, observed } = setUp({ turn: turn.promise });
     const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toThrow(
@@ -156,7 +156,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("that pauses after a refusal at its deadline does not renew connections", async () => {
+  test("that waits after a 429 at its deadline keeps the connections", async () => {
     const slow: Script = { status: 429, headers: { "retry-after": "60" } };
     const { kube, clock, transport } = setUp(slow);
     const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(/no answer within 15000 ms; before that: .*429/);
@@ -165,7 +165,7 @@ describe("a call", () => {
     expect(transport.renewals).toBe(0);
   });
 
-  test("with a second attempt that waits at its deadline does not renew connections", async () => {
+  test("with a second attempt that is queued at its deadline keeps the connections", async () => {
     const { kube, clock, transport, observed } = setUp("unsent", waits);
     const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(
       /not sent within 15000 ms, of which it waited 14\d\d\d ms for its turn; before that: .*refused/,
@@ -175,7 +175,7 @@ describe("a call", () => {
     expect([transport.renewals, observed.map(({ code }) => code)]).toEqual([0, ["unsent", "unsent"]]);
   });
 
-  test("that its caller cancels is Cancelled, before it is sent and after", async () => {
+  test("that its caller cancels fails as Cancelled, before and after it is sent", async () => {
     const { kube, transport, observed } = setUp("hangs");
     const early = kube.get(PODS, ref, { signal: AbortSignal.abort() });
     await expect(early).rejects.toMatchObject({ code: "Cancelled" });
@@ -189,7 +189,7 @@ describe("a call", () => {
     expect(transport.renewals).toBe(0);
   });
 
-  test("waits as long as the server requests", async () => {
+  test("waits as long as the server's Retry-After requires", async () => {
     const { kube, clock, transport } = setUp({ status: 429, headers: { "retry-after": "7" } }, ok);
     const call = kube.get(PODS, ref, options);
     await clock.advance(6_900);
@@ -206,13 +206,13 @@ describe("a call", () => {
     });
   }
 
-  test("reads the certificates again when the server's was refused", async () => {
+  test("reads the CA and client certificates again when the server's certificate was refused", async () => {
     const { kube, transport, end } = setUp("bad-certificate", ok);
     expect(await end(calls.create!(kube))).toEqual(pod);
     expect(transport.requests.map((request) => request.freshCredentials)).toEqual([false, true]);
   });
 
-  test("is reported to the observer, attempt by attempt", async () => {
+  test("reports each attempt to the observer", async () => {
     const { kube, observed, end } = setUp("unsent", "broken", unavailable, ok);
     await end(calls.get!(kube));
     expect(observed.map(({ verb, resource, code }) => `${verb} ${resource} ${code}`)).toEqual([
@@ -223,7 +223,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("with an answer that is cut off or not an object is KubeUnavailable", async () => {
+  test("fails as KubeUnavailable when the response is truncated or not an object", async () => {
     for (const body of ['{"kind":"Pod"', "null", { kind: "Pod", metadata: { name: "x" } }]) {
       const { kube, end } = setUp({ status: 200, body });
       expect(await end(calls.get!(kube))).toBe("KubeUnavailable");
@@ -246,7 +246,7 @@ describe("a call", () => {
   });
 });
 
-describe("requests", () => {
+describe("a request", () => {
   const sent: { name: string; call: (kube: KubeClient) => Promise<unknown>; expect: object }[] = [
     { name: "get", call: calls.get!, expect: { method: "GET", path: "/api/v1/namespaces/default/pods/x" } },
     {
@@ -309,35 +309,35 @@ describe("requests", () => {
   }
 
   const bugs: { name: string; call: (kube: KubeClient) => Promise<unknown> }[] = [
-    { name: "a namespaced kind without a namespace", call: (kube) => kube.get(PODS, { name: "x" }, options) },
-    { name: "a cluster-scoped kind with a namespace", call: (kube) => kube.get(NODES, ref, options) },
-    { name: "no name", call: (kube) => kube.get(PODS, { namespace: "default", name: "" }, options) },
+    { name: "for a namespaced kind without a namespace", call: (kube) => kube.get(PODS, { name: "x" }, options) },
+    { name: "for a cluster-scoped kind with a namespace", call: (kube) => kube.get(NODES, ref, options) },
+    { name: "without a name", call: (kube) => kube.get(PODS, { namespace: "default", name: "" }, options) },
     {
-      name: "a name that contains a path",
+      name: "with a name that contains a path",
       call: (kube) => kube.get(PODS, { namespace: "default", name: ".." }, options),
     },
-    { name: "a replace without version", call: (kube) => kube.replace(PODS, draft, options) },
+    { name: "to replace without a resourceVersion", call: (kube) => kube.replace(PODS, draft, options) },
     {
-      name: "a delete with an empty uid",
+      name: "to delete with an empty uid",
       call: (kube) => kube.delete(PODS, ref, { ...options, preconditions: { uid: "" } }),
     },
   ];
   for (const { name, call } of bugs) {
-    test(`${name} is a bug and is never sent`, async () => {
+    test(`${name} fails as a bug and is never sent`, async () => {
       const { kube, transport, end } = setUp(ok);
       expect(await end(call(kube))).toBe("Bug");
       expect(transport.requests).toHaveLength(0);
     });
   }
 
-  test("the result of a dry run has no resourceVersion; a created object must have one", async () => {
+  test("for a dry run may return an object without resourceVersion, and one to create may not", async () => {
     const unstored: Script = { status: 201, body: { ...pod, metadata: { ...ref, uid: "u1" } } };
     const { kube, end } = setUp(unstored, unstored);
     expect(await end(kube.create(PODS, draft, { ...options, dryRun: true }))).toEqual(unstored.body);
     expect(await end(kube.create(PODS, draft, options))).toBe("KubeUnavailable");
   });
 
-  test("pages are followed to the end, and a null list is an empty one", async () => {
+  test("for a list follows its pages to the end, and accepts null as an empty list", async () => {
     const page = (items: unknown, next: string): Script => ({
       status: 200,
       body: { metadata: { resourceVersion: "9", continue: next }, items },
@@ -354,13 +354,13 @@ describe("requests", () => {
   });
 });
 
-describe("a page that is too long", () => {
+describe("a page of a list that is too large", () => {
   const page = (next: string): Script => ({
     status: 200,
     body: { metadata: { resourceVersion: "9", continue: next }, items: [pod] },
   });
 
-  test("is requested once more with half as many objects, and each page after it with twice as many", async () => {
+  test("is requested again with half as many objects, and later pages grow again", async () => {
     const { kube, transport, end } = setUp(
       "too-long",
       "too-long",
@@ -385,58 +385,58 @@ describe("a page that is too long", () => {
     ]);
   });
 
-  test("is never followed by pages larger than the limit", async () => {
+  test("is avoided by pages that never exceed the caller's limit", async () => {
     const { kube, transport, end } = setUp(page("a"), page(""));
     await end(kube.list(PODS, { limit: 3 }, options));
     expect(transport.requests.map((request) => request.path.split("?")[1])).toEqual(["limit=3", "limit=3&continue=a"]);
   });
 
-  test("is halved down to one object", async () => {
+  test("is requested with ever fewer objects, down to one", async () => {
     const { kube, transport, end } = setUp("too-long", "too-long", "too-long");
     expect(await end(kube.list(PODS, { limit: 3 }, options))).toBe("KubeUnavailable");
     expect(transport.requests.map((request) => request.path.split("=")[1])).toEqual(["3", "2", "1"]);
   });
 
-  test("other failures do not reduce the page size", async () => {
+  test("is the only failure that reduces the page size", async () => {
     const { kube, transport, end } = setUp({ status: 403 });
     expect(await end(kube.list(PODS, {}, options))).toBe("KubeForbidden");
     expect(transport.requests).toHaveLength(1);
   });
 });
 
-describe("find", () => {
+describe("find() reports", () => {
   const cases: { name: string; script: Script; expect: object }[] = [
-    { name: "an object", script: ok, expect: { is: "present", value: pod } },
+    { name: "an existing object", script: ok, expect: { is: "present", value: pod } },
     {
-      name: "a plain not found",
+      name: "a missing object",
       script: { status: 404, body: { kind: "Status", reason: "NotFound", details: { name: "x" } } },
       expect: { is: "absent" },
     },
     {
-      name: "a kind that is not served",
+      name: "a kind that the server does not serve",
       script: { status: 404, body: "404 page not found" },
       expect: { is: "unknown" },
     },
     {
-      name: "missing rights",
+      name: "a missing permission",
       script: { status: 403 },
       expect: { is: "unknown", why: expect.stringContaining("HTTP 403") },
     },
   ];
   for (const { name, script, expect: found } of cases) {
-    test(`${name} is ${(found as { is: string }).is}`, async () => {
+    test(`${name} as ${(found as { is: string }).is}`, async () => {
       const { kube, end } = setUp(script);
       expect(await end(kube.find(PODS, ref, options))).toMatchObject(found);
     });
   }
-  test("a cancelled call is neither absent nor unknown", async () => {
+  test("a cancelled call as an error, neither absent nor unknown", async () => {
     const { kube } = setUp();
     await expect(kube.find(PODS, ref, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "Cancelled" });
   });
 });
 
-describe("watch", () => {
-  test("requests bookmarks, and the initial state when asked for it", async () => {
+describe("a watch", () => {
+  test("requests bookmarks, and the initial events when the caller wants them", async () => {
     const { kube, transport } = setUp({ status: 200, body: "" }, { status: 200, body: "" });
     await allOf(kube.watch(PODS, { initialEvents: true, timeoutSeconds: 300 }, options));
     await allOf(kube.watch(PODS, { resourceVersion: "7", namespace: "a", timeoutSeconds: 300 }, options));
@@ -446,7 +446,7 @@ describe("watch", () => {
     ]);
   });
 
-  test("reports that the server has begun to answer, even without events, and not after a refusal", async () => {
+  test("reports when the server begins to respond, even without events, and not after a refusal", async () => {
     const opened: string[] = [];
     const { kube } = setUp({ status: 200, body: "" });
     await allOf(kube.watch(PODS, { timeoutSeconds: 1 }, { ...options, onOpen: () => opened.push("open") }));
@@ -460,7 +460,7 @@ describe("watch", () => {
     expect(opened).toEqual(["open"]);
   });
 
-  test("fails by the table of errors when it is refused, and is not retried by itself", async () => {
+  test("fails with the error's code when it is refused, and is not retried", async () => {
     for (const [script, code] of [
       [{ status: 410 }, "KubeExpired"],
       ["unsent", "KubeUnavailable"],
@@ -473,7 +473,7 @@ describe("watch", () => {
   });
 });
 
-describe("a change that is refused because the object was replaced or deleted names the known version", () => {
+describe("a change that fails because the object was replaced or deleted reports the expected version:", () => {
   const moved: Script = { status: 409, body: { kind: "Status", reason: "Conflict" } };
   const gone: Script = { status: 404, body: { kind: "Status", reason: "NotFound", details: { name: "x" } } };
   const known = { plural: "pods", ...ref, uid: "u1", resourceVersion: "7" };
@@ -491,7 +491,7 @@ describe("a change that is refused because the object was replaced or deleted na
     { verb: "replace", script: { status: 403, body: { kind: "Status", reason: "Forbidden" } }, expected: undefined },
   ];
 
-  test.each(cases)("$verb answered by $script.status", async ({ verb, script, expected }) => {
+  test.each(cases)("$verb answered with $script.status", async ({ verb, script, expected }) => {
     const { kube, clock } = setUp(script);
     const refused = calls[verb]?.(kube).catch((thrown: { known?: unknown }) => ({ known: thrown.known }));
     await clock.advance(60_000);

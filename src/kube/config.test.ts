@@ -46,7 +46,7 @@ describe("kubeconfigFile", () => {
     expect(await config.credentials(false)).toEqual({ token: "t", tls: { verify: true } });
   });
 
-  test("reads certificates from data and from files beside it", async () => {
+  test("reads certificates from inline data and from files next to it", async () => {
     write("client.pem", PEM);
     const user = { token: undefined, "client-certificate": "client.pem", "client-key-data": base64(PEM) };
     const cluster = { "certificate-authority-data": base64(PEM), "tls-server-name": "kubernetes" };
@@ -56,14 +56,14 @@ describe("kubeconfigFile", () => {
     });
   });
 
-  test("honours insecure-skip-tls-verify and a server without TLS", async () => {
+  test("accepts insecure-skip-tls-verify and a server without TLS", async () => {
     const insecure = await kubeconfigFile(kubeconfig({ cluster: { "insecure-skip-tls-verify": true } }));
     expect((await insecure.credentials(false)).tls).toEqual({ verify: false });
     const plain = await kubeconfigFile(kubeconfig({ cluster: { server: "http://127.0.0.1:8001" } }));
     expect(plain.server).toBe("http://127.0.0.1:8001");
   });
 
-  test("takes another context on request", async () => {
+  test("reads another context than the current one", async () => {
     const contexts = [{ name: "other", context: { cluster: "c", user: "u", namespace: "there" } }];
     const config = await kubeconfigFile(kubeconfig({ top: { contexts } }), "other");
     expect(config.namespace).toBe("there");
@@ -150,7 +150,7 @@ describe("kubeconfigFile", () => {
     },
   ];
   for (const { name, given, expect: sentence } of wrong) {
-    test(`refuses ${name}, naming file and field`, async () => {
+    test(`refuses ${name}, with file and field in the message`, async () => {
       const path = kubeconfig(given);
       const failure = await kubeconfigFile(path).catch((thrown: unknown) => thrown);
       expect(failure).toMatchObject({ code: "InvalidConfig", message: expect.stringMatching(sentence) });
@@ -161,10 +161,10 @@ describe("kubeconfigFile", () => {
 
   test.each([
     ["a duplicate key", "users: [{name: u, user: {token: secret-1, token: secret-1}}]"],
-    ["a line that ends too early", 'users:\n- user: {token: "secret-1'],
-    ["an alias that leads nowhere", "users: [{name: u, user: {token: *secret-1}}]"],
+    ["an unterminated line", 'users:\n- user: {token: "secret-1'],
+    ["an alias to nothing", "users: [{name: u, user: {token: *secret-1}}]"],
     ["an unknown tag", "users: [{name: u, user: {token: !secret secret-1}}]"],
-  ])("%s is refused without quoting the file", async (_what, text) => {
+  ])("%s is refused without the file's content in the message", async (_what, text) => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     const failure = await kubeconfigFile(write("bad", text)).catch((thrown: unknown) => thrown);
     expect(failure).toMatchObject({ code: "InvalidConfig" });
@@ -179,7 +179,7 @@ describe("kubeconfigFile", () => {
   });
 
   test.each(["exec", "auth-provider"])(
-    "without the package for auth plugins %s is refused with advice",
+    "refuses auth plugin %s with advice when the package for it is missing",
     async (field) => {
       vi.doMock("@kubernetes/client-node", () => {
         throw new Error("Cannot find package '@kubernetes/client-node'");
@@ -227,7 +227,7 @@ describe("inClusterConfig", () => {
     expect((await config.credentials(false)).tls.ca).toBe(`${PEM}${PEM}`.trim());
   });
 
-  test("names each missing part", async () => {
+  test("reports each missing file or variable", async () => {
     await expect(inClusterConfig({ env: {}, serviceAccountDirectory: folder })).rejects.toMatchObject({
       code: "InvalidConfig",
       message: expect.stringContaining("KUBERNETES_SERVICE_HOST is not set"),
@@ -240,7 +240,7 @@ describe("inClusterConfig", () => {
     });
   });
 
-  test("is the configuration of a pod unless KUBECONFIG is set", async () => {
+  test("is used in a pod unless KUBECONFIG is set", async () => {
     serviceAccount();
     const pod = { ...env, HOME: folder };
     expect((await defaultConfig({ env: pod, serviceAccountDirectory: folder })).origin).toBe("service account");
@@ -249,7 +249,7 @@ describe("inClusterConfig", () => {
   });
 });
 
-test("defaultConfig lists the places where it looked", async () => {
+test("defaultConfig reports where it looked when it finds no configuration", async () => {
   await expect(defaultConfig({ env: { HOME: folder } })).rejects.toMatchObject({
     code: "InvalidConfig",
     message: expect.stringContaining(join(folder, ".kube", "config")),

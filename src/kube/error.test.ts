@@ -29,13 +29,13 @@ const cases: { name: string; given: Refusal; expect: ErrorCode }[] = [
   { name: "an exceeded quota", given: refusal(403, { reason: "Forbidden", message: quota }), expect: "KubeInvalid" },
   { name: "a 403 by a proxy", given: refusal(403), expect: "KubeForbidden" },
   {
-    name: "no such object",
+    name: "an object that does not exist",
     given: refusal(404, { reason: "NotFound", details: { name: "x" } }),
     expect: "KubeNotFound",
   },
-  { name: "no such kind", given: refusal(404), expect: "KubeUnavailable" },
+  { name: "a kind that is not served", given: refusal(404), expect: "KubeUnavailable" },
   {
-    name: "no such kind, as a Status",
+    name: "a kind that is not served, with a Status",
     given: refusal(404, { reason: "NotFound", details: {} }),
     expect: "KubeUnavailable",
   },
@@ -58,7 +58,7 @@ test("the message has the call, the server's message and its code", () => {
   expect(fromRefusal(refusal(404)).message).toBe("get pods default/x: page not found (HTTP 404)");
 });
 
-test("retryAfterMs is set for throttling only, and prefers the header", () => {
+test("retryAfterMs is set only for throttling, and prefers the header to the body", () => {
   const status = { kind: "Status" as const, details: { retryAfterSeconds: 2 } };
   expect(fromRefusal({ call: "c", httpCode: 429, status }).retryAfterMs).toBe(2_000);
   expect(fromRefusal({ call: "c", httpCode: 429, status, retryAfterMs: 1_000 }).retryAfterMs).toBe(1_000);
@@ -70,13 +70,13 @@ test("Retry-After is read only as seconds", () => {
   expect(given.map(retryAfterMs)).toEqual([1_000, 0, undefined, undefined, undefined, undefined, undefined]);
 });
 
-test("a requested pause is at most a minute, in the header and in the body", () => {
+test("Retry-After counts for at most a minute, in the header and in the body", () => {
   expect(["60", "61", "999999", "9".repeat(400)].map(retryAfterMs)).toEqual([60_000, 60_000, 60_000, 60_000]);
   const status = { kind: "Status" as const, details: { retryAfterSeconds: 86_400 } };
   expect(fromRefusal({ call: "c", httpCode: 429, status }).retryAfterMs).toBe(60_000);
 });
 
-test("only a Status is read as one", () => {
+test("only a body of kind Status is read as a Status", () => {
   const bodies = ['{"kind":"Status","code":404}', '{"kind":"Pod"}', "<html>", "", "null", "[]"];
   expect(bodies.map((body) => parseStatus(body)?.code)).toEqual([
     404,

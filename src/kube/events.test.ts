@@ -86,35 +86,32 @@ const TERMINATING = {
 
 describe("event recorder", () => {
   test.each([
-    ["is terminating", new OperatorError("KubeInvalid", "it is being terminated", { cause: TERMINATING })],
-    ["is gone", new OperatorError("KubeNotFound", "no such namespace")],
-  ])(
-    "retries once when a namespace %s, however many counts are due, and continues with other namespaces",
-    async (_when, refused) => {
-      const { clock, server, recorder } = setUp();
-      const other = { ...DB, namespace: "other", uid: "u2" };
-      const notes = Array.from({ length: 8 }, (_, n) => ({ ...REMOVED, note: `db-${n} is gone` }));
-      for (const about of [DB, other]) for (const note of notes) recorder.record(about, note);
-      await clock.advance(0);
-      for (const note of notes) {
-        for (const about of [DB, other]) recorder.record(about, note);
-        await clock.advance(1_000);
-      }
-      server.refusals.set("prod", refused);
-      for (const [name, { metadata }] of server.events) if (metadata.namespace === "prod") server.events.delete(name);
-      const before = server.calls;
-      await clock.advance(120_000);
-      // In `prod` one update, which finds no event, and one creation; in the other namespace all updates.
-      expect(server.calls - before).toBe(2 + notes.length);
-      expect(recorder.stats).toMatchObject({ created: 16, updated: 8 });
-      server.refusals.clear();
-      recorder.record(DB, notes[0] ?? REMOVED);
-      await clock.advance(0);
-      expect(server.stored.filter(({ metadata }) => metadata.namespace === "prod")).toHaveLength(1);
-    },
-  );
+    ["is being deleted", new OperatorError("KubeInvalid", "it is being terminated", { cause: TERMINATING })],
+    ["does not exist", new OperatorError("KubeNotFound", "no such namespace")],
+  ])("retries once when a namespace %s, and continues with other namespaces", async (_when, refused) => {
+    const { clock, server, recorder } = setUp();
+    const other = { ...DB, namespace: "other", uid: "u2" };
+    const notes = Array.from({ length: 8 }, (_, n) => ({ ...REMOVED, note: `db-${n} is gone` }));
+    for (const about of [DB, other]) for (const note of notes) recorder.record(about, note);
+    await clock.advance(0);
+    for (const note of notes) {
+      for (const about of [DB, other]) recorder.record(about, note);
+      await clock.advance(1_000);
+    }
+    server.refusals.set("prod", refused);
+    for (const [name, { metadata }] of server.events) if (metadata.namespace === "prod") server.events.delete(name);
+    const before = server.calls;
+    await clock.advance(120_000);
+    // In `prod` one update, which finds no event, and one creation; in the other namespace all updates.
+    expect(server.calls - before).toBe(2 + notes.length);
+    expect(recorder.stats).toMatchObject({ created: 16, updated: 8 });
+    server.refusals.clear();
+    recorder.record(DB, notes[0] ?? REMOVED);
+    await clock.advance(0);
+    expect(server.stored.filter(({ metadata }) => metadata.namespace === "prod")).toHaveLength(1);
+  });
 
-  test("counts an event of a missing namespace as dropped once, even when it is queued again during its write", async () => {
+  test("counts an event for a missing namespace as dropped once, even when it repeats during its write", async () => {
     const { server, recorder } = setUp();
     server.refusals.set("prod", new OperatorError("KubeNotFound", "no such namespace"));
     recorder.record(DB, REMOVED);
@@ -144,7 +141,7 @@ describe("event recorder", () => {
     ]);
   });
 
-  test("counts repetitions on one event, and writes the last count", async () => {
+  test("counts repetitions in one event, and writes the last count", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 100; n++) {
       recorder.record(DB, REMOVED);
@@ -156,7 +153,7 @@ describe("event recorder", () => {
     expect(server.calls).toBe(1 + 3);
   });
 
-  test("an event that repeats is written after 30 s, then ever more rarely, but before the server forgets it", async () => {
+  test("writes a repeated event after 30 s, then with growing pauses of at most ten minutes", async () => {
     const { clock, server, recorder } = setUp();
     const writtenAtS: number[] = [];
     for (let s = 0; s < 7_200; s += 5) {
@@ -171,7 +168,7 @@ describe("event recorder", () => {
     expect(Math.max(...pauses)).toBe(600);
   });
 
-  test("an event that repeats after a quiet time is written soon again", async () => {
+  test("writes a repeated event soon again after a time without it", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 60; n++) {
       recorder.record(DB, REMOVED);
@@ -184,7 +181,7 @@ describe("event recorder", () => {
     expect(server.stored.map((event) => event.series?.count)).toEqual([60, 2]);
   });
 
-  test("begins a new event when the old one has been quiet for ten minutes", async () => {
+  test("begins a new event when the old one has not repeated for ten minutes", async () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     await clock.advance(10 * 60_000);
@@ -193,7 +190,7 @@ describe("event recorder", () => {
     expect(server.stored).toHaveLength(2);
   });
 
-  test("distinguishes notes, reasons and objects", async () => {
+  test("writes different events for other notes, reasons and objects", async () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     recorder.record(DB, { ...REMOVED, note: "db-2 is gone" });
@@ -203,7 +200,7 @@ describe("event recorder", () => {
     expect(server.stored).toHaveLength(4);
   });
 
-  test("one noisy object has 25 events and then one in five minutes; other objects are not affected", async () => {
+  test("writes 25 events of one object and then one each five minutes, without effect on other objects", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 100; n++) recorder.record(DB, { ...REMOVED, note: `note ${n}` });
     recorder.record({ ...DB, uid: "quiet" }, REMOVED);
@@ -216,7 +213,7 @@ describe("event recorder", () => {
     expect(server.stored).toHaveLength(27);
   });
 
-  test("retries events that did not arrive, and counts those that the server refuses", async () => {
+  test("retries events that were not stored, and counts those that the server refuses", async () => {
     const { clock, server, recorder } = setUp();
     server.failures = ["KubeUnavailable", "KubeAlreadyExists", "KubeThrottled"];
     recorder.record(DB, REMOVED);
@@ -243,7 +240,7 @@ describe("event recorder", () => {
     expect(server.stored[0]?.series).toMatchObject({ count: 2 });
   });
 
-  test("a namespace with a hanging webhook blocks one writer, and no other namespace", async () => {
+  test("uses one writer for a namespace with a hanging webhook, and continues with other namespaces", async () => {
     const { clock, server, recorder } = setUp();
     server.hanging.add("bad");
     for (let n = 0; n < 50; n++) recorder.record({ ...DB, namespace: "bad", uid: `bad-${n}` }, REMOVED);
@@ -253,7 +250,7 @@ describe("event recorder", () => {
     expect(server.underWay.get("bad")).toBe(1);
   });
 
-  test("with more hanging namespaces than writers, other namespaces have their turns", async () => {
+  test("gives other namespaces their turns when more namespaces hang than it has writers", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 20; n++) {
       server.hanging.add(`bad-${n}`);
@@ -268,7 +265,7 @@ describe("event recorder", () => {
     expect(recorder.stats).toEqual({ created: 5, updated: 0, dropped: 500 });
   });
 
-  test("at most a hundred events are written concurrently, however many namespaces hang", async () => {
+  test("writes at most a hundred events concurrently, however many namespaces hang", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 500; n++) {
       server.hanging.add(`bad-${n}`);
@@ -286,7 +283,7 @@ describe("event recorder", () => {
     expect(most).toBeLessThanOrEqual(100);
   });
 
-  test("the namespace with most waiting events makes room for others", async () => {
+  test("drops events of the namespace with the most waiting events first", async () => {
     const { clock, server, recorder } = setUp();
     server.hanging.add("bad");
     for (let n = 0; n < 1_500; n++) recorder.record({ ...DB, namespace: "bad", uid: `u${n}` }, REMOVED);
@@ -295,7 +292,7 @@ describe("event recorder", () => {
     expect(recorder.stats).toEqual({ created: 10, updated: 0, dropped: 499 + 9 });
   });
 
-  test("events of one object are written in order, even when a write is retried", async () => {
+  test("writes the events of one object in order, even when a write is retried", async () => {
     const { clock, server, recorder } = setUp();
     server.failures = ["KubeUnavailable"];
     for (const note of ["a", "b", "c"]) recorder.record(DB, { ...REMOVED, note });
@@ -303,7 +300,7 @@ describe("event recorder", () => {
     expect(server.stored.map(({ note }) => note)).toEqual(["a", "b", "c"]);
   });
 
-  test("has a bounded queue: with a hanging server it drops events beyond a thousand", async () => {
+  test("drops events beyond a thousand while the server hangs", async () => {
     const { clock, server, recorder } = setUp();
     server.hangs = true;
     for (let n = 0; n < 1_500; n++) recorder.record({ ...DB, uid: `u${n}` }, REMOVED);
@@ -311,7 +308,7 @@ describe("event recorder", () => {
     expect(recorder.stats.dropped).toBe(499);
   });
 
-  test("flush writes all waiting events and last counts, and ends recording", async () => {
+  test("writes all waiting events and last counts at flush(), and records nothing after it", async () => {
     const { server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     recorder.record(DB, REMOVED);
@@ -322,7 +319,7 @@ describe("event recorder", () => {
     expect(recorder.stats.dropped).toBe(1);
   });
 
-  test("flush stops when its signal aborts, even while the server hangs", async () => {
+  test("ends flush() when its signal aborts, even while the server hangs", async () => {
     const { server, recorder } = setUp();
     server.hangs = true;
     recorder.record(DB, REMOVED);
@@ -336,8 +333,8 @@ describe("event recorder", () => {
 
 const cuts = [
   { name: "leaves a short text unchanged", text: "äö", max: 4, expect: "äö" },
-  { name: "cuts between characters", text: "äö", max: 3, expect: "ä" },
-  { name: "never splits a character of four bytes", text: "a😀b", max: 4, expect: "a" },
+  { name: "cuts between two characters", text: "äö", max: 3, expect: "ä" },
+  { name: "does not split a character of four bytes", text: "a😀b", max: 4, expect: "a" },
 ];
 for (const { name, text, max, expect: cut } of cuts) {
   test(`cutBytes: ${name}`, () => expect(cutBytes(text, max)).toBe(cut));

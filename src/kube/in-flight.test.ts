@@ -33,7 +33,7 @@ class Calls {
   }
 }
 
-test("calls up to the limit are in flight; the next one begins when one has ended, in order of arrival", async () => {
+test("at most so many fast calls as the limit are in flight, and waiting calls begin in order of arrival", async () => {
   const calls = new Calls();
   calls.ask("a", "b", "c", "d");
   await calls.clock.advance(0);
@@ -43,7 +43,7 @@ test("calls up to the limit are in flight; the next one begins when one has ende
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("a slow call does not count, and its end admits no further call", async () => {
+test("a slow call does not count towards the limit, and its end lets no further call begin", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   await calls.clock.advance(100);
@@ -60,7 +60,7 @@ test("a slow call does not count, and its end admits no further call", async () 
   expect(calls.begun).toEqual(["a", "b", "c", "d", "e", "f"]);
 });
 
-test("a slot that became free when a call turned slow is given to the next call", async () => {
+test("a call begins at once when an earlier call became slow before", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   await calls.clock.advance(250);
@@ -69,7 +69,7 @@ test("a slot that became free when a call turned slow is given to the next call"
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("a call that ends twice frees one slot", async () => {
+test("a call that ends twice frees one place", async () => {
   const calls = new Calls();
   calls.ask("a", "b", "c", "d");
   await calls.clock.advance(0);
@@ -79,7 +79,7 @@ test("a call that ends twice frees one slot", async () => {
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("a waiting call that is aborted fails at once, and takes no slot", async () => {
+test("a waiting call that is cancelled fails at once, and takes no place", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   const stop = new AbortController();
@@ -94,7 +94,7 @@ test("a waiting call that is aborted fails at once, and takes no slot", async ()
   await expect(calls.inFlight.enter(stop.signal, "")).rejects.toThrow("enough");
 });
 
-test("when all waiting calls are refused each gets the reason, and those in flight continue", async () => {
+test("waiting calls that are all refused fail with the reason, and calls in flight continue", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   const waiting = [1, 2].map(() => expect(calls.inFlight.enter(never, "")).rejects.toThrow("it is closed"));
@@ -122,7 +122,7 @@ test("the next call is of the namespace with the fewest calls in flight", async 
   expect(calls.begun.slice(4)).toEqual(["x/4"]);
 });
 
-test("among equals the next call is of the namespace without a turn for longest", async () => {
+test("among namespaces with equally many calls in flight, the one without a turn for longest is next", async () => {
   const calls = new Calls();
   calls.ask("w/1", "w/2", "x/1", "x/2", "y/1", "y/2", "z/1");
   for (const name of ["w/1", "w/2", "x/1", "y/1", "z/1", "x/2"]) {
@@ -133,7 +133,7 @@ test("among equals the next call is of the namespace without a turn for longest"
   expect(calls.begun).toEqual(["w/1", "w/2", "x/1", "y/1", "z/1", "x/2", "y/2"]);
 });
 
-test("a namespace with slow calls waits no longer than others, since slow calls do not count", async () => {
+test("a namespace with slow calls waits as short as others, since slow calls do not count", async () => {
   const calls = new Calls();
   calls.ask("x/1", "x/2");
   await calls.clock.advance(100);
@@ -142,7 +142,7 @@ test("a namespace with slow calls waits no longer than others, since slow calls 
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3", "y/1"]);
 });
 
-test("a namespace without waiting calls, after its last one was aborted, has no turn", async () => {
+test("a namespace with only a cancelled waiting call gets no turn", async () => {
   const calls = new Calls();
   calls.ask("x/1", "x/2");
   const stop = new AbortController();
@@ -155,7 +155,7 @@ test("a namespace without waiting calls, after its last one was aborted, has no 
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3"]);
 });
 
-test("an aborted waiting call changes neither its namespace's calls in flight nor their limit", async () => {
+test("cancelling a waiting call changes neither its namespace's calls in flight nor their limit", async () => {
   const calls = new Calls(9);
   const stop = new AbortController();
   for (const name of ["x/1", "x/2", "x/3", "x/4", "x/5", "x/6"]) calls.ask(name);
@@ -168,7 +168,7 @@ test("an aborted waiting call changes neither its namespace's calls in flight no
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3", "x/4", "x/5", "x/6"]);
 });
 
-test("calls in flight never exceed the bound; one that ends makes room for another, even when it was slow", async () => {
+test("calls in flight, slow ones included, never exceed the bound of connections", async () => {
   const calls = new Calls(3);
   calls.ask("w/1", "x/1", "y/1", "z/1", "z/2");
   await calls.clock.advance(10_000);
@@ -179,7 +179,7 @@ test("calls in flight never exceed the bound; one that ends makes room for anoth
   expect(calls.begun).toEqual(["w/1", "x/1", "y/1", "z/1"]);
 });
 
-test("a namespace gets two thirds of all slots, and a second one gets only one of the last third", async () => {
+test("a namespace gets at most two thirds of all connections, and a second one a part of the rest", async () => {
   const calls = new Calls(9);
   const all = (namespace: string, count: number) => Array.from({ length: count }, (_, n) => `${namespace}/${n}`);
   calls.ask(...all("x", 9));
@@ -200,7 +200,7 @@ test("a namespace gets two thirds of all slots, and a second one gets only one o
   expect(calls.begun.slice(8)).toEqual(["x/6", "y/1", "x/7"]);
 });
 
-test("no timer is set for a time that has passed, although time passes while it is set", () => {
+test("no timer is set for a time in the past, even when the clock advances while it is set", () => {
   const delaysMs: number[] = [];
   let nowMs = 0;
   const clock = new FakeClock();
@@ -261,7 +261,7 @@ class Callers {
 }
 
 test.each([1, 3, 6])(
-  "of calls of 0.9 s, %i concurrent ones and then one, more than half as many end as over 256 connections, and each in time",
+  "of slow calls, %i concurrent ones and then one, at least half as many end as with 256 connections",
   async (reads) => {
     const callers = new Callers();
     callers.start(200, "x", reads, 900);
@@ -273,7 +273,7 @@ test.each([1, 3, 6])(
   },
 );
 
-test("writes through a slow webhook in one namespace delay other namespaces by a fifth of a second at most", async () => {
+test("writes through a slow webhook in one namespace delay other namespaces by at most 200 ms", async () => {
   const callers = new Callers();
   callers.start(100, "slow", 0, 900);
   const others = ["b", "c", "d", "e"];
@@ -288,7 +288,7 @@ test("writes through a slow webhook in one namespace delay other namespaces by a
 });
 
 test.each([1, 2, 5])(
-  "six hundred hanging calls in %i namespaces delay other namespaces by two fifths of a second at most",
+  "six hundred hanging calls in %i namespaces delay other namespaces by at most 400 ms",
   async (hanging) => {
     const callers = new Callers();
     for (let n = 0; n < hanging; n++) callers.start(600 / hanging, `hangs-${n}`, 0, 9_900);
@@ -304,7 +304,7 @@ test.each([1, 2, 5])(
   },
 );
 
-test("hanging calls in six namespaces, one after the other, delay other namespaces by two fifths of a second at most", async () => {
+test("calls that begin to hang in six namespaces in turn delay other namespaces by at most 400 ms", async () => {
   const callers = new Callers();
   const others = Array.from({ length: 20 }, (_, n) => `other-${n}`);
   for (const namespace of others) callers.start(5, namespace, 1, 20, 500);

@@ -99,8 +99,8 @@ function setUp() {
   return { clock, here, elsewhere, whole, contender, end };
 }
 
-describe("two leases", () => {
-  test("a process leads when it holds both, and gives both back", async () => {
+describe("with a lease of the installation and a lease of the whole cluster,", () => {
+  test("a process leads when it holds both, and releases both at its end", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(0);
@@ -110,7 +110,7 @@ describe("two leases", () => {
     expect([here, whole].map(({ lease }) => lease?.spec?.holderIdentity ?? "")).toEqual(["", ""]);
   });
 
-  test("a second installation waits, though its own lease is free, and leads when the first one ends", async () => {
+  test("a second installation waits with its own lease, and leads when the first one ends", async () => {
     const { clock, here, elsewhere, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(1_000);
@@ -123,7 +123,7 @@ describe("two leases", () => {
     await end(b);
   });
 
-  test("a process waits for a leader of an older release, and leaves the lease of the whole cluster alone", async () => {
+  test("a process waits for a leader of an older release without acquiring the lease of the whole cluster", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const older = contender("older", { own: here });
     await clock.advance(1_000);
@@ -134,7 +134,7 @@ describe("two leases", () => {
     await end(older, a);
   });
 
-  test("after a leader died with both, the next one waits for one lease duration, not for two", async () => {
+  test("the next process leads one lease duration, not two, after a leader with both leases died", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(1_000);
@@ -146,7 +146,7 @@ describe("two leases", () => {
     await end(a, b);
   });
 
-  test("a process that cannot renew its own lease stops acting, even while it holds the other one and its timers stop", async () => {
+  test("a process that cannot renew its own lease stops acting, even while it holds the other and its timers stop", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(4_500);
@@ -160,7 +160,7 @@ describe("two leases", () => {
   });
 });
 
-test("two leases: whatever happens to network and processes, there are never two leaders, and one soon after it is over", async () => {
+test("two leases: with any failures of network and processes, at most one leads, and one leads soon afterwards", async () => {
   const contenderIndex = fc.integer({ min: 0, max: 4 });
   const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost");
   const fault = fc.oneof(

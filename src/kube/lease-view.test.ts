@@ -45,7 +45,7 @@ async function setUp() {
   return { server, renew, view, look };
 }
 
-test("a holder is silent since its lease changed last, counting only answered reads", async () => {
+test("a lease counts as silent since its last change, by the time of answered reads only", async () => {
   const { renew, view, look } = await setUp();
   expect(view.silentMs).toBe(0);
   expect(await look(1)).toBe(0);
@@ -56,11 +56,11 @@ test("a holder is silent since its lease changed last, counting only answered re
 });
 
 test.each<[string, Fate, number]>([
-  ["is refused", "lost", 0],
-  ["is not answered", "arrives", 4_000],
-  ["is answered late", "arrives", 1_100],
+  ["fails", "lost", 0],
+  ["has no answer within its deadline", "arrives", 4_000],
+  ["is answered after more than two seconds", "arrives", 1_100],
 ])(
-  "while a read %s no other process can renew either, so neither that time nor the time before counts",
+  "when a read %s, its time does not count, since the holder may be unable to renew either",
   async (_title, fate, travelMs) => {
     const { view, look } = await setUp();
     await look(3);
@@ -72,7 +72,7 @@ test.each<[string, Fate, number]>([
   },
 );
 
-test("an answer that takes two seconds shows that other processes can renew", async () => {
+test("a read that is answered within two seconds counts", async () => {
   const { look } = await setUp();
   expect(await look(3, "arrives", 1_000)).toBe(4_000); // The lease was read after two of the six seconds before the last read was sent.
 });

@@ -39,7 +39,7 @@ async function end(clock: FakeClock, ...candidates: ReturnType<typeof candidate>
 }
 
 describe("election", () => {
-  test("the first candidate leads and writes what kubectl shows", async () => {
+  test("the first candidate leads and writes the lease fields that kubectl shows", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const a = candidate("a", server, clock);
     await clock.advance(0);
@@ -60,7 +60,7 @@ describe("election", () => {
     await end(clock, a);
   });
 
-  test("after a graceful stop the next one leads within two seconds", async () => {
+  test("after a graceful stop the next candidate leads within two seconds", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const a = candidate("a", server, clock);
     await clock.advance(0);
@@ -94,7 +94,7 @@ describe("election", () => {
     await end(clock, a, b);
   });
 
-  test("a term is measured from when the renewal was sent, however late its reply arrives", async () => {
+  test("a term is measured from when the renewal was sent, however late its response arrives", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const client = server.client(
       () => "arrives",
@@ -112,7 +112,7 @@ describe("election", () => {
     await done;
   });
 
-  test("lost replies do not end a term, though each next renewal meets a conflict", async () => {
+  test("lost responses to renewals do not end a term, although the next renewal meets a conflict", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     let calls = 0;
     const a = candidate("a", server, clock, () => (++calls > 4 && calls % 4 === 0 ? "reply-lost" : "arrives"));
@@ -136,7 +136,7 @@ describe("election", () => {
     await end(clock, a);
   });
 
-  test("a deleted lease is not acquired before its holder has noticed", async () => {
+  test("a deleted lease is not acquired before its holder has stopped", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     let reachable = true;
     const a = candidate("a", server, clock, () => (reachable ? "arrives" : "lost"));
@@ -152,7 +152,7 @@ describe("election", () => {
     await end(clock, a, b);
   });
 
-  test("the lease is kept until the work has stopped, and then given back", async () => {
+  test("the lease is held until the leader's work has stopped, and then released", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const slow = Promise.withResolvers<void>();
     const election = new Election({
@@ -176,7 +176,7 @@ describe("election", () => {
     await done;
   });
 
-  test("a stop in the middle of a renewal still gives the lease back", async () => {
+  test("a stop during a renewal releases the lease", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const client = server.client(
       () => "arrives",
@@ -193,7 +193,7 @@ describe("election", () => {
     await done;
   });
 
-  test("work that throws ends the election, gives the lease back and reports the error", async () => {
+  test("an error of the leader's work ends the election, releases the lease and is reported", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const client = server.client(() => "arrives", onTime);
     const election = new Election({ client, namespace: "default", name: "operator", identity: "a", clock });
@@ -207,7 +207,7 @@ describe("election", () => {
   });
 });
 
-test("whatever happens to network and processes, no two may act at once", async () => {
+test("with any failures of network and processes, no two candidates act at the same time", async () => {
   const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost");
   const candidateIndex = fc.integer({ min: 0, max: 2 });
   const fault = fc.oneof(

@@ -12,7 +12,7 @@ const { signal } = new AbortController();
 const kube = (get: () => Promise<unknown>) => ({ get }) as unknown as Pick<KubeClient, "get">;
 const returning = (found: Observed<EtcdBackup>) => kube(() => answered(found));
 
-test("a live object is recognised by its uid", async () => {
+test("a live object is the observed object only when its uid is the same", async () => {
   const edited = { ...seen, metadata: { ...seen.metadata, generation: 7 } };
   const another = { ...seen, metadata: { ...seen.metadata, uid: "another" } };
   expect(await liveOf(returning(present(edited)), ETCD_BACKUPS, seen, signal)).toBe(edited);
@@ -22,7 +22,7 @@ test("a live object is recognised by its uid", async () => {
   expect(await liveAt(returning(absent), ETCD_BACKUPS, seen.metadata, signal)).toBeUndefined();
 });
 
-test("a refusal or a missing answer is an error, and never means that the object is absent", async () => {
+test("a refused or unanswered request is an error, and does not mean that the object is absent", async () => {
   const refused = new OperatorError("KubeForbidden", "not granted");
   const forbidden = kube(() => Promise.reject(refused));
   await expect(liveOf(forbidden, ETCD_BACKUPS, seen, signal)).rejects.toBe(refused);

@@ -10,7 +10,7 @@ const object = (more: object): KubeObject => ({
   ...more,
 });
 
-test("a size is about the length of the JSON, and the number of its values", () => {
+test("an object's size is about the length of its JSON, and the number of its values", () => {
   for (const value of [{}, [], "text", 1, null, { a: [1, { b: "c" }], d: [[], {}] }]) {
     const { characters } = sizeOf(value);
     expect(Math.abs(characters - JSON.stringify(value).length)).toBeLessThanOrEqual(20);
@@ -20,13 +20,13 @@ test("a size is about the length of the JSON, and the number of its values", () 
   expect(sizeOf(["x"]).characters).toBe(2 + 4);
 });
 
-test("data of any depth is measured", () => {
+test("the size of deeply nested data is measured without overflow", () => {
   let deep: unknown = "x";
   for (let level = 0; level < 200_000; level++) deep = [deep];
   expect(sizeOf(deep).values).toBe(200_001);
 });
 
-test("the characters and the values of an object are limited", () => {
+test("the number of characters and of values of an object is limited", () => {
   const rest = sizeOf(object({ spec: "" }));
   const ofLength = (characters: number) => object({ spec: "x".repeat(characters - rest.characters) });
   const ofValues = (values: number) => object({ spec: Array.from({ length: values - rest.values }, () => []) });
@@ -40,7 +40,7 @@ test("the characters and the values of an object are limited", () => {
   );
 });
 
-test("a part of an object may have its own limit, and the message names the largest field in it", () => {
+test("a field of an object may have its own limit, and the message names the largest part of that field", () => {
   const limit = { field: "spec", characters: 100, values: 10 };
   expect(whyTooLarge(object({ spec: { a: 1 }, status: "x".repeat(500) }), [limit])).toBeUndefined();
   const spec = { small: "x".repeat(40), large: { inner: "x".repeat(41), other: 1 } };
@@ -50,7 +50,7 @@ test("a part of an object may have its own limit, and the message names the larg
   expect(whyTooLarge(object({ spec: { ["k".repeat(500)]: 1 } }), [limit])).toContain(`in ${"k".repeat(40)};`);
 });
 
-test("the placeholder of a too large object is not read", () => {
+test("an object that is too large has a placeholder that cannot be used as the object", () => {
   const [rest, other] = [object({}), object({})];
   expect(keptInPlace(rest, "it is too large")).toBe(rest);
   expect(faultOf(rest)).toBe("it is too large");
@@ -59,7 +59,7 @@ test("the placeholder of a too large object is not read", () => {
   expect(whole(other)).toBe(other);
 });
 
-test("an object that is too large could not be observed", () => {
+test("an object that is too large is observed as unknown", () => {
   const large = object({ data: "x".repeat(600_000) });
   expect(ofUsualSize(present(object({})))).toEqual(present(object({})));
   expect(ofUsualSize(present(large))).toEqual(unknown(whyTooLarge(large) ?? ""));

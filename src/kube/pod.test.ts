@@ -96,7 +96,7 @@ for (const { name, given, why, help = false } of reasons) {
   });
 }
 
-test("a pod that is being deleted needs no help, whatever it hung in", () => {
+test("a pod that is being deleted has no problem, whatever its containers wait for", () => {
   expect(needsHelp(pod(waits({ reason: "ErrImagePull" }).status!, GOING))).toBe(false);
   expect(isHeldUp(pod(waits({ reason: "ErrImagePull" }).status!, GOING), "etcd")).toBe(false);
 });
@@ -205,7 +205,7 @@ const withOthers: readonly Told[] = [
   },
 ];
 for (const { name, given, why, help = false, heldUp = false, ran = false, words = [], restarts = 0 } of withOthers) {
-  test(`only etcd's container counts for etcd, and all containers for the pod: ${name}`, () => {
+  test(`etcd's problem comes from etcd's container only, the pod's from all its containers: ${name}`, () => {
     expect(whyNotRunning(given, "etcd")).toBe(why);
     expect(needsHelp(given)).toBe(help);
     expect(isHeldUp(given, "etcd")).toBe(heldUp);
@@ -221,25 +221,25 @@ for (const { name, given, why, help = false, heldUp = false, ran = false, words 
 }
 
 const choices: { name: string; pods: readonly Pod[]; expect: string | undefined }[] = [
-  { name: "none of none", pods: [], expect: undefined },
-  { name: "the only one", pods: [pod(running, { name: "a" })], expect: "a" },
+  { name: "none when there is no pod", pods: [], expect: undefined },
+  { name: "the only pod", pods: [pod(running, { name: "a" })], expect: "a" },
   {
-    name: "the newest",
+    name: "the newest pod",
     pods: [pod(running, { name: "old" }), pod(running, { name: "new", creationTimestamp: at(5) })],
     expect: "new",
   },
   {
-    name: "one that stays before a newer one that is being deleted",
+    name: "the pod that is not being deleted, before a newer one that is",
     pods: [pod(running, { name: "stays" }), pod(running, { name: "goes", creationTimestamp: at(5), ...GOING })],
     expect: "stays",
   },
   {
-    name: "one that runs before a newer one that has ended",
+    name: "the running pod, before a newer one that has ended",
     pods: [pod(running, { name: "runs" }), pod({ phase: "Failed" }, { name: "over", creationTimestamp: at(5) })],
     expect: "runs",
   },
   {
-    name: "the newest of those that are being deleted",
+    name: "the newest pod when all are being deleted",
     pods: [
       pod(running, { name: "first", ...GOING }),
       pod(running, { name: "last", creationTimestamp: at(5), ...GOING }),
@@ -248,13 +248,13 @@ const choices: { name: string; pods: readonly Pod[]; expect: string | undefined 
   },
 ];
 for (const { name, pods, expect: wanted } of choices) {
-  test(`of a member's pods the current one is ${name}`, () => {
+  test(`the current pod of a member is ${name}`, () => {
     expect(currentPod(pods)?.metadata.name).toBe(wanted);
     expect(currentPod([...pods].reverse())?.metadata.name).toBe(wanted);
   });
 }
 
-test("each hostname has one current pod; a pod without a hostname counts by its own name", () => {
+test("each hostname has one current pod, and a pod without a hostname counts by its own name", () => {
   const called = (hostname: string, metadata: object) => ({ ...pod(running, metadata), spec: { hostname } }) as Pod;
   const [old, young] = [called("a", { name: "a-1", ...GOING }), called("a", { name: "a-2" })];
   const [other, plain] = [called("b", { name: "b-1" }), pod(running, { name: "p" })];
@@ -305,12 +305,12 @@ for (const { name, status, expect: wanted } of addresses) {
     expect(dialAddress(pod(status), "etcd", 2379)).toBe(wanted));
 }
 
-test("a pod is ready when its condition is True, and not when it has none", () => {
+test("a pod is ready when its condition Ready is True, and not without that condition", () => {
   const ready = (status: string) => isReady(pod({ conditions: [{ type: "Ready", status }] }));
   expect([ready("True"), ready("False"), ready("Unknown"), isReady(pod({}))]).toEqual([true, false, false, false]);
 });
 
-test("the age of a pod is its container's, else its own, and a slow clock does not make it new for ever", () => {
+test("a pod's age is that of its container, else its own, and a slow clock does not keep it young", () => {
   const made = Date.parse("2026-01-01T12:00:00Z");
   const pod = { metadata: { creationTimestamp: "2026-01-01T12:00:00Z" }, status: {} } as unknown as Pod;
   const running = { name: "etcd", state: { running: { startedAt: "2026-01-01T12:00:05Z" } } };
@@ -320,7 +320,7 @@ test("the age of a pod is its container's, else its own, and a slow clock does n
   expect(startedMsAgo(pod, "etcd", made - 3_600_000)).toBe(3_600_000);
 });
 
-test("the readiness of one container is read from its own status", () => {
+test("the readiness of one container is read from that container's status", () => {
   const readinessOf = (containerStatuses?: readonly object[]) =>
     isContainerReady(pod({ phase: "Running", containerStatuses }), "etcd");
   expect(
@@ -356,11 +356,12 @@ const stops: { name: string; given: Pod; is: boolean }[] = [
   { name: "a pod with an empty status", given: pod({ phase: "Pending" }), is: false },
   { name: "a pod without a status", given: { ...pod({}), status: undefined } as unknown as Pod, is: false },
   {
-    name: "a pod that is being deleted, while its container may still run",
+    name: "a pod that is being deleted and has a container that may still run",
     given: pod({ containerStatuses: [container({ waiting: { reason: "CrashLoopBackOff" } })] }, GOING),
     is: false,
   },
 ];
 
 for (const { name, given, is } of stops)
-  test(`${is ? "nothing runs" : "something may run"} in ${name}`, () => expect(isStopped(given, "etcd")).toBe(is));
+  test(`${is ? "no container runs" : "a container may run"} in ${name}`, () =>
+    expect(isStopped(given, "etcd")).toBe(is));

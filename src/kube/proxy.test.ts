@@ -6,23 +6,28 @@ const HTTPS_PROXY = "http://proxy.test:3128";
 const PROXY = "http://proxy.test:3128/";
 const server = new URL("https://api.example.com:6443");
 
-describe("the variable that counts", () => {
+describe("the proxy is", () => {
   test.each<[string, string, Record<string, string>, string | undefined]>([
-    ["none", "https://api.test", {}, undefined],
-    ["an empty one", "https://api.test", { HTTPS_PROXY: "" }, undefined],
-    ["upper case", "https://api.test", { HTTPS_PROXY }, PROXY],
-    ["lower case", "https://api.test", { https_proxy: HTTPS_PROXY }, PROXY],
-    ["upper before lower case", "https://api.test", { HTTPS_PROXY, https_proxy: "http://other" }, PROXY],
-    ["the variable of the other protocol", "https://api.test", { HTTP_PROXY: HTTPS_PROXY }, undefined],
-    ["without TLS", "http://api.test", { HTTP_PROXY: HTTPS_PROXY }, PROXY],
-    ["a proxy without a protocol", "https://api.test", { HTTPS_PROXY: "proxy.test:3128" }, PROXY],
+    ["none without a variable", "https://api.test", {}, undefined],
+    ["none with an empty variable", "https://api.test", { HTTPS_PROXY: "" }, undefined],
+    ["that of HTTPS_PROXY", "https://api.test", { HTTPS_PROXY }, PROXY],
+    ["that of https_proxy", "https://api.test", { https_proxy: HTTPS_PROXY }, PROXY],
+    ["that of HTTPS_PROXY before https_proxy", "https://api.test", { HTTPS_PROXY, https_proxy: "http://other" }, PROXY],
+    [
+      "none when only the variable of the other protocol is set",
+      "https://api.test",
+      { HTTP_PROXY: HTTPS_PROXY },
+      undefined,
+    ],
+    ["that of HTTP_PROXY for a server without TLS", "http://api.test", { HTTP_PROXY: HTTPS_PROXY }, PROXY],
+    ["an HTTP proxy when the variable has no protocol", "https://api.test", { HTTPS_PROXY: "proxy.test:3128" }, PROXY],
   ])("%s", (_what, url, env, expected) => {
     expect(proxyFor(new URL(url), env)).toBe(expected);
   });
 });
 
 test.each(["https://localhost:6443", "https://127.0.0.1:6443", "https://127.1.2.3", "https://[::1]:6443"])(
-  "%s is this machine and needs no proxy",
+  "%s is the local host and needs no proxy",
   (url) => expect(proxyFor(new URL(url), { HTTPS_PROXY })).toBeUndefined(),
 );
 
@@ -51,14 +56,14 @@ test.each([
   ["[fd00::1]:443", new URL("https://[fd00::1]"), true],
   ["[fd00::1]:444", new URL("https://[fd00::1]"), false],
   ["10.0.0.0/8", server, false],
-])("NO_PROXY=%s and %s", (exceptions, url, isExcepted) => {
+])("NO_PROXY=%s with server %s exempts the server: %s", (exceptions, url, isExcepted) => {
   for (const name of ["NO_PROXY", "no_proxy"]) {
     expect(proxyFor(url, { HTTPS_PROXY, [name]: exceptions })).toBe(isExcepted ? undefined : PROXY);
   }
 });
 
 test.each(["socks5://user:4242@proxy.test", "http://user:4242@:x"])(
-  "%s is refused without quoting its password",
+  "%s is refused without its password in the message",
   (value) => {
     try {
       proxyFor(server, { HTTPS_PROXY: value });

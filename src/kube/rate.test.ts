@@ -13,26 +13,26 @@ async function turns(clock: FakeClock, bucket: TokenBucket, count: number): Prom
   return times;
 }
 
-test("a burst begins at once, and the rest at the rate, in order", async () => {
+test("a burst of calls begins at once, and the rest at the rate and in order", async () => {
   const clock = new FakeClock();
   expect(await turns(clock, new TokenBucket(clock, { qps: 10, burst: 3 }), 6)).toEqual([0, 0, 0, 100, 200, 300]);
 });
 
-test("a quiet time fills the bucket up to the burst and no further", async () => {
+test("a time without calls refills the bucket up to the burst, and no further", async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { qps: 10, burst: 2 });
   await turns(clock, bucket, 2);
   expect(await turns(clock, bucket, 4)).toEqual([0, 0, 100, 200]);
 });
 
-test("the high lane never waits, and the others wait for it", async () => {
+test("calls of high priority never wait, and use tokens that other calls then wait for", async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { qps: 10, burst: 1 });
   for (let n = 0; n < 3; n++) bucket.takeHigh();
   expect(await turns(clock, bucket, 1)).toEqual([300]);
 });
 
-test("a call that does not wait gets a token or none", async () => {
+test("a call that does not wait is refused when there is no token", async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { qps: 2, burst: 2 });
   expect([bucket.tryTake(), bucket.tryTake(), bucket.tryTake()]).toEqual([true, true, false]);
@@ -42,7 +42,7 @@ test("a call that does not wait gets a token or none", async () => {
   expect([bucket.tryTake(), bucket.tryTake()]).toEqual([true, false]);
 });
 
-test("an aborted call fails at once, takes no token and does not stop the others", async () => {
+test("a cancelled call fails at once, takes no token and does not stop other calls", async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { qps: 1, burst: 1 });
   await bucket.take(never);

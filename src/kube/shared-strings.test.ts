@@ -18,7 +18,7 @@ describe("shared strings", () => {
     expect(new SharedStrings().within(object)).toBe(object);
   });
 
-  test("leave frozen objects alone", () => {
+  test("leave frozen objects unchanged", () => {
     const object = { part: Object.freeze({ name: "a" }), name: "b" };
     expect(new SharedStrings().within(object)).toEqual({ part: { name: "a" }, name: "b" });
     expect(new SharedStrings().within(Object.freeze({ name: "a" }))).toEqual({ name: "a" });
@@ -33,7 +33,7 @@ describe("shared strings", () => {
     expect([known(32), known(33), known(9_900)]).toEqual([1, 0, 0]);
   });
 
-  test("are kept for two generations, each string once", () => {
+  test("are kept once each for two generations", () => {
     const strings = new SharedStrings(10);
     for (let n = 0; n < 1_000; n++) strings.within({ often: "etcd", once: `name-${n}` });
     expect(strings.size).toBeLessThanOrEqual(20);

@@ -92,14 +92,14 @@ const ALL = NAMES.flatMap((name) => [`get ${name}`, `replace status ${name}`]);
 const LIST = ["list things", "list things", "list things"];
 const DEFINITION = "things.example.com";
 
-describe("a migration", () => {
-  test("writes every object back unchanged, and then lists only the current version as stored", async () => {
+describe("a storage migration", () => {
+  test("writes every object back unchanged, and then removes old versions from status.storedVersions", async () => {
     expect(await runMigration()).toBe("done");
     expect(calls).toEqual([`get ${DEFINITION}`, ...LIST, ...ALL, `replace status ${DEFINITION}`]);
     expect(stored).toEqual(["v2"]);
   });
 
-  test("begins when every API server can know the definition, and pauses between two objects", async () => {
+  test("begins ten seconds later, when every API server knows the definition, and pauses between objects", async () => {
     const done = migrate({ kube, clock, log }, THINGS, stop.signal);
     await clock.advance(9_999);
     expect(calls).toEqual([`get ${DEFINITION}`]);
@@ -118,7 +118,7 @@ describe("a migration", () => {
     expect(logged).toEqual([]);
   });
 
-  test("does nothing when another release's version is the storage version", async () => {
+  test("does nothing when the storage version is not the current version", async () => {
     storage = "v1";
     expect(await runMigration()).toBe("done");
     expect(calls).toEqual([`get ${DEFINITION}`]);
@@ -129,7 +129,7 @@ describe("a migration", () => {
     ["changed", "replace status b", "KubeConflict"],
     ["deleted", "get b", "KubeNotFound"],
     ["deleted during its write", "replace status b", "KubeNotFound"],
-  ])("continues when an object was %s by someone else", async (_what, where, code) => {
+  ])("continues when another client has %s an object", async (_what, where, code) => {
     failing = (call) => (call === where ? code : undefined);
     expect(await runMigration()).toBe("done");
     expect(calls).toContain("replace status e");
@@ -144,15 +144,15 @@ describe("a migration", () => {
     [`get ${DEFINITION}`, "KubeForbidden"],
     // The definition has changed since, so older versions may have been stored.
     [`replace status ${DEFINITION}`, "KubeConflict"],
-  ])("does not change the stored versions when %s fails", async (where, code) => {
+  ])("keeps status.storedVersions when %s fails", async (where, code) => {
     failing = (call) => (call === where ? code : undefined);
     expect(await runMigration()).toBe(code);
     expect(stored).toEqual(["v1", "v2"]);
   });
 });
 
-describe("objects that cannot be written", () => {
-  test("are counted and named, do not stop the others, and leave the definition unchanged", async () => {
+describe("objects that cannot be written back", () => {
+  test("are reported by name, do not stop the others, and keep status.storedVersions", async () => {
     const bad = ["get b", "replace status d"];
     failing = (call) => (bad.includes(call) ? "KubeInvalid" : undefined);
     expect(await runMigration()).toBe("KubeInvalid");
@@ -179,7 +179,7 @@ describe("objects that cannot be written", () => {
 describe("repeated migrations", () => {
   const looks = () => calls.filter((call) => call === `get ${DEFINITION}`).length;
 
-  test("a failure is logged, does not stop another kind, and is retried after a growing pause", async () => {
+  test("a failure of one kind is logged, does not stop another kind, and is retried with growing pauses", async () => {
     const OTHERS: AnyResource = { ...THINGS, plural: "others" };
     failing = (call) => (call === `get ${DEFINITION}` ? "KubeForbidden" : undefined);
     const done = migrateStorage({ kube, clock, log }, [THINGS, OTHERS], stop.signal);
@@ -199,7 +199,7 @@ describe("repeated migrations", () => {
     await done;
   });
 
-  test("a conflict on the definition is retried, and logged as a warning when it persists", async () => {
+  test("a conflict on the CustomResourceDefinition is retried, and logged as a warning when it persists", async () => {
     failing = (call) => (call === `replace status ${DEFINITION}` ? "KubeConflict" : undefined);
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(11_000);
@@ -214,7 +214,7 @@ describe("repeated migrations", () => {
     await done;
   });
 
-  test("a migration runs every ten minutes, since an installed release changes definitions", async () => {
+  test("a migration runs every ten minutes, since another release may have changed the definitions", async () => {
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(60_000);
     expect(stored).toEqual(["v2"]);
@@ -227,7 +227,7 @@ describe("repeated migrations", () => {
     await done;
   });
 
-  test("the migration ends at once, and logs nothing, when the term ends", async () => {
+  test("a migration stops at once, and logs nothing, when the leader's term ends", async () => {
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(10_030);
     logged.length = 0;

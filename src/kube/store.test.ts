@@ -13,11 +13,11 @@ function thing(resourceVersion: string, phase?: string): Thing {
 }
 
 test.each([
-  ["only its version, without a status", thing("2"), thing("1"), []],
-  ["only its version, with a status", thing("2", "Bound"), thing("1", "Bound"), []],
-  ["its status", thing("2", "Bound"), thing("1", "Pending"), ["modified"]],
-  ["the existence of its status", thing("2", "Bound"), thing("1"), ["modified"]],
-])("putting an object again reports a change of: %s", (_title, object, before, expected) => {
+  ["no change when only the resourceVersion differs, without a status", thing("2"), thing("1"), []],
+  ["no change when only the resourceVersion differs, with a status", thing("2", "Bound"), thing("1", "Bound"), []],
+  ["a change of its status", thing("2", "Bound"), thing("1", "Pending"), ["modified"]],
+  ["a status that is new", thing("2", "Bound"), thing("1"), ["modified"]],
+])("putting an object into the store again reports %s", (_title, object, before, expected) => {
   const store = new Store<Thing>();
   store.put(before);
   expect(store.put(object).map(({ type }) => type)).toEqual(expected);
@@ -25,9 +25,9 @@ test.each([
 });
 
 test.each([
-  ["as it was when it was deleted", "uid", "Pending", "Bound"],
-  ["as it was in the store, when the deleted object has its name but another uid", "other", "Pending", "Pending"],
-])("a removed object is reported %s", (_, uid, here, told) => {
+  ["with the state in which it was deleted", "uid", "Pending", "Bound"],
+  ["with the stored state when the deleted object has another uid", "other", "Pending", "Pending"],
+])("removing an object from the store reports it %s", (_, uid, here, told) => {
   const store = new Store<Thing>();
   store.put(thing("1", here));
   const last = thing("2", "Bound");

@@ -8,7 +8,7 @@ async function* chunksOf(...chunks: readonly Uint8Array[]): AsyncGenerator<Uint8
   for (const chunk of chunks) yield await Promise.resolve(chunk);
 }
 
-test("lines come out whole, wherever the stream is split", async () => {
+test("a watch stream is split into complete lines, wherever its chunks end", async () => {
   const line = fc
     .string({ unit: "grapheme", minLength: 1 })
     .filter((text) => !/[\n\r]/.test(text) && text.trim() !== "");
@@ -26,7 +26,7 @@ test("lines come out whole, wherever the stream is split", async () => {
   );
 });
 
-test("a stream that ends within a line is broken, and the whole lines before are returned", async () => {
+test("a stream that ends within a line fails after its complete lines", async () => {
   const received: string[] = [];
   const reading = (async () => {
     for await (const line of lines(chunksOf(Buffer.from('{"a":1}\n{"b"')), "watch pods")) received.push(line);
@@ -38,7 +38,7 @@ test("a stream that ends within a line is broken, and the whole lines before are
   expect(received).toEqual(['{"a":1}']);
 });
 
-test("a line that is too long is an error before all of it is in memory", async () => {
+test("a line that is too long fails before all of it is in memory", async () => {
   let sent = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (;;) {
@@ -51,7 +51,7 @@ test("a line that is too long is an error before all of it is in memory", async 
 });
 
 const metadata = { name: "x", namespace: "default", uid: "u", resourceVersion: "7" };
-test("events carry kind and version; bookmarks their version and whether the state is complete", () => {
+test("watch events have kind and version, and bookmarks have whether the initial state is complete", () => {
   const read = (event: object) => parseEvent(JSON.stringify(event), PODS, "watch pods");
   expect(read({ type: "ADDED", object: { metadata } })).toEqual({
     type: "ADDED",
@@ -69,7 +69,7 @@ test("events carry kind and version; bookmarks their version and whether the sta
   });
 });
 
-test("an ERROR event is thrown by its Status", () => {
+test("an ERROR event fails with the code of its Status", () => {
   const error = (code: number, reason: string) =>
     JSON.stringify({ type: "ERROR", object: { kind: "Status", code, reason, message: "m" } });
   const codeOf = (line: string) => {
@@ -97,7 +97,7 @@ const nonsense = [
   '{"type":"ERROR","object":{}}',
 ];
 for (const line of nonsense) {
-  test(`not an event: ${line}`, () => {
+  test(`a line that is not a watch event fails: ${line}`, () => {
     expect(() => parseEvent(line, PODS, "watch pods")).toThrow(/watch pods: not a watch event/);
   });
 }

@@ -70,7 +70,7 @@ function asked(path: string, lane: HttpRequest["lane"] = "calls", signal = stop.
   return sent.then((answer) => answer.text());
 }
 
-test("many calls at once share a few connections, and all are answered", async () => {
+test("two hundred concurrent calls share at most 40 connections, and all are answered", async () => {
   slow = new Slow();
   transport = await slow.listen(undefined, new FakeClock()); // A clock that stands still: no call is slow, however busy the machine is.
   const answers = await Promise.all(Array.from({ length: 200 }, () => asked("/")));
@@ -79,7 +79,7 @@ test("many calls at once share a few connections, and all are answered", async (
   expect(slow.most).toBeLessThanOrEqual(40);
 });
 
-test("hanging calls delay others of their lane by two fifths of a second, and those of other lanes not at all", async () => {
+test("hanging calls delay other calls by at most 400 ms, and urgent calls and lists not at all", async () => {
   slow = new Slow();
   const clock = new FakeClock();
   transport = await slow.listen(undefined, clock);
@@ -98,7 +98,7 @@ test("hanging calls delay others of their lane by two fifths of a second, and th
   expect(await Promise.all(Array.from({ length: 32 }, () => asked("/")))).toHaveLength(32);
 });
 
-test("a call waits behind other calls of its own namespace before other namespaces wait for it", async () => {
+test("a call waits behind other calls of its own namespace, and other namespaces' calls begin before it", async () => {
   slow = new Slow();
   const clock = new FakeClock();
   transport = await slow.listen(undefined, clock);
@@ -115,7 +115,7 @@ test("a call waits behind other calls of its own namespace before other namespac
   await Promise.all(hanging);
 });
 
-test("however many calls of one namespace hang, calls of other namespaces get a connection", async () => {
+test("calls of other namespaces get connections while 600 calls of one namespace hang", async () => {
   slow = new Slow();
   const clock = new FakeClock();
   transport = await slow.listen(undefined, clock);
@@ -159,7 +159,7 @@ class Unanswered {
   }
 }
 
-test("only the first of the unanswered requests on the same connections gives these up, idle ones included", async () => {
+test("only the first unanswered request on a set of connections closes these, idle connections included", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const unanswered = new Unanswered();
@@ -178,7 +178,7 @@ test("only the first of the unanswered requests on the same connections gives th
   await unanswered.end();
 });
 
-test("an unanswered request gives up no connections over which a later request was answered", async () => {
+test("an unanswered request does not close connections on which a later request was answered", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const unanswered = new Unanswered();
@@ -193,7 +193,7 @@ test("an unanswered request gives up no connections over which a later request w
   await unanswered.end();
 });
 
-test("a request with a stalled answer gives up its connections, unless a later one was answered", async () => {
+test("a request with a stalled response closes its connections, unless a later request was answered on them", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const unanswered = new Unanswered();
@@ -211,7 +211,7 @@ test("a request with a stalled answer gives up its connections, unless a later o
   await unanswered.end();
 });
 
-test("a call reports its turn and then its sending", async () => {
+test("a call reports when its turn comes and when it is sent", async () => {
   slow = new Slow();
   transport = await slow.listen(undefined, new FakeClock());
   const ended = new AbortController();
@@ -238,11 +238,11 @@ test.each([
   ["/api/v1/namespaces/foo", ""],
   ["/api/v1/pods?continue=/namespaces/foo/", ""],
   ["/readyz", ""],
-])("the object of %s is in the namespace %j", (path, namespace) => {
+])("the object at path %s has namespace %j", (path, namespace) => {
   expect(namespaceIn(path)).toBe(namespace);
 });
 
-test("of seventeen lease calls and one more, the last is answered while all others hang", async () => {
+test("the last of eighteen lease calls is answered while all others hang", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const ended = new AbortController();
@@ -255,7 +255,7 @@ test("of seventeen lease calls and one more, the last is answered while all othe
   await Promise.all(hanging);
 });
 
-test("a waiting call that is aborted fails with the reason, and sends nothing", async () => {
+test("a waiting call that is cancelled fails with the reason, and is not sent", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const ended = new AbortController();
@@ -269,7 +269,7 @@ test("a waiting call that is aborted fails with the reason, and sends nothing", 
   expect(slow.most).toBeLessThanOrEqual(32);
 });
 
-test("calls that find no credentials free their slots", async () => {
+test("calls that fail for lack of credentials free their places", async () => {
   slow = new Slow();
   let areThere = false;
   const credentials = () => (areThere ? Promise.resolve({ tls: {} }) : Promise.reject(new Error("no token")));
@@ -281,7 +281,7 @@ test("calls that find no credentials free their slots", async () => {
   expect(await asked("/")).toBe("{}");
 });
 
-test("an answer that exceeds the limit has its own error, and is not read to the end", async () => {
+test("a response that exceeds the size limit fails with an error of its own", async () => {
   slow = new Slow();
   transport = await slow.listen();
   await expect(asked("/long")).rejects.toMatchObject({ name: "TransportError", isTooLong: true, sent: true });

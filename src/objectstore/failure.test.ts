@@ -17,7 +17,7 @@ test.each([
   ["ERR_SSL_WRONG_VERSION_NUMBER", "TLS"],
   ["EPROTO", "TLS"],
   ["ENOSPC", undefined],
-])("failure: %s on the way to a store is %s, also as a nested cause", (code, reason) => {
+])("network error %s is StoreError %s, also when nested as a cause", (code, reason) => {
   expect(networkFailure(coded(code))?.reason).toBe(reason);
   expect(networkFailure(new Error("fetch failed", { cause: coded(code) }))?.reason).toBe(reason);
   expect(networkFailure(new AggregateError([coded(code)], "both failed"))?.reason).toBe(reason);
@@ -34,9 +34,11 @@ test.each([
   [507, "NoSpace"],
   [400, "Other"],
   [undefined, "Other"],
-] as const)("failure: the status %s alone means %s", (status, reason) => expect(reasonOfStatus(status)).toBe(reason));
+] as const)("HTTP status %s without a known error code is StoreError %s", (status, reason) =>
+  expect(reasonOfStatus(status)).toBe(reason),
+);
 
-test("failure: a short text of a library's error is kept, on one line, without secrets and without the error", () => {
+test("a StoreError has at most 600 characters of the library's message, on one line and without secrets", () => {
   const secret = "top+secret/==";
   const translate = translator([secret, ""], () => undefined);
   const thrown = Object.assign(new Error(`no\n  such ${secret} key ${"x".repeat(2000)}`), { request: { secret } });
@@ -47,7 +49,7 @@ test("failure: a short text of a library's error is kept, on one line, without s
   expect(error.cause).toBeUndefined();
 });
 
-test("failure: a StoreError is not translated again", () => {
+test("a StoreError is not translated again", () => {
   const error = new StoreError("NoSpace", "full");
   expect(translator([], () => ({ reason: "Other", text: "" }))(error, "put a")).toBe(error);
 });

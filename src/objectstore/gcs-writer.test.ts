@@ -48,32 +48,32 @@ async function upload(first: Answer, last: Answer): Promise<string> {
 const MORE = { statusCode: 308, range: "bytes=0-3" };
 
 test.each<[string, Answer, Answer, string]>([
-  ["is done by 200", MORE, { statusCode: 200 }, "bytes 0-3/*, bytes 4-5/6"],
-  ["is done by 201", MORE, { statusCode: 201 }, "bytes 0-3/*, bytes 4-5/6"],
+  ["succeeds with status 200", MORE, { statusCode: 200 }, "bytes 0-3/*, bytes 4-5/6"],
+  ["succeeds with status 201", MORE, { statusCode: 201 }, "bytes 0-3/*, bytes 4-5/6"],
   [
-    "is not done by another answer, such as a proxy's",
+    "fails with any other status, for example of a proxy",
     MORE,
     { statusCode: 204 },
     "bytes 0-3/*, bytes 4-5/6, StoreError: put db.db: the store answered HTTP 204 to bytes 4-5/6",
   ],
   [
-    "is not done by a redirect",
+    "fails with a redirect",
     MORE,
     { statusCode: 302 },
     "bytes 0-3/*, bytes 4-5/6, StoreError: put db.db: the store answered HTTP 302 to bytes 4-5/6",
   ],
   [
-    "is not done before its last bytes",
+    "fails with status 200 before its last bytes",
     { statusCode: 200 },
     { statusCode: 200 },
     "bytes 0-3/*, StoreError: put db.db: the store answered HTTP 200 to bytes 0-3/*",
   ],
   [
-    "is not done before its last bytes, by 201",
+    "fails with status 201 before its last bytes",
     { statusCode: 201 },
     { statusCode: 200 },
     "bytes 0-3/*, StoreError: put db.db: the store answered HTTP 201 to bytes 0-3/*",
   ],
-])("an upload to Google %s", async (_what, first, last, expected) => {
+])("an upload to Google Cloud Storage %s", async (_what, first, last, expected) => {
   expect(await upload(first, last)).toBe(expected);
 });

@@ -84,14 +84,14 @@ const REFUSED: readonly { readonly url: string; readonly says: RegExp }[] = [
 ];
 
 for (const { url, says } of REFUSED) {
-  test(`object URL: ${url} is refused, with what it may be`, () => {
+  test(`object URL: ${url} is refused with a message that states what is allowed`, () => {
     const read = () => parseObjectURL(url);
     expect(read).toThrow(says);
     expect(read).toThrow(expect.objectContaining({ name: "StoreError", reason: "InvalidLocation" }));
   });
 }
 
-test("object URL: a password in it, or in its endpoint, is refused and not repeated", () => {
+test("object URL: a password in the URL or its endpoint is refused and not in the message", () => {
   for (const url of ["s3://AKIA:hunter2@backups/a.db", "s3://backups/a.db?endpoint=http://AKIA:hunter2@minio:9000"]) {
     const read = () => parseObjectURL(url);
     expect(read).toThrow(/user or password; credentials are given as a Secret/);
@@ -122,13 +122,13 @@ test("object URL: a formatted URL can be parsed back, for any key", () => {
   );
 });
 
-test("key: at most 1024 bytes of UTF-8", () => {
+test("object key: it may have at most 1024 bytes of UTF-8", () => {
   expect(checkKey("a".repeat(1024))).toHaveLength(1024);
   expect(() => checkKey("ü".repeat(513))).toThrow(/has 1026 bytes; it may be/);
   expect(() => checkKey("\ud800")).toThrow(/well-formed/);
 });
 
-test("location: a volume is an absolute path", () => {
+test("location: a volume's path is absolute", () => {
   const volume = (path: string): StoreLocation => ({ store: "volume", path });
   expect(checkLocation(volume("/backups"))).toEqual(volume("/backups"));
   expect(() => checkLocation(volume("backups"))).toThrow(/path is "backups"; it may be an absolute path/);

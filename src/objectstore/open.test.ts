@@ -16,12 +16,12 @@ function mounted(name: string, ...files: readonly string[]): string {
   return path;
 }
 
-test("a missing optional Secret leaves the pod's own identity", async () => {
+test("an optional Secret that does not exist leaves the pod's own identity to be used", async () => {
   for (const path of [mounted("empty"), mounted("kubelet", "..data")])
     await (await openStore(location, { credentialsDir: path })).close();
 });
 
-test("an incomplete or unmounted Secret does not fall back to the pod's identity", async () => {
+test("an incomplete or unmounted Secret fails, and the pod's own identity is not used", async () => {
   for (const path of [mounted("other", "ca.crt"), join(folder, "nowhere")]) {
     const opened = openStore(location, { credentialsDir: path });
     await expect(opened).rejects.toMatchObject({ reason: "WrongCredentials" });

@@ -7,7 +7,7 @@ async function* chunked(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
   yield* chunks;
 }
 
-test("parts: for any chunks the parts have the same bytes, and only the last is marked", async () => {
+test("parts: the parts have the same bytes as the chunks, and only the last is marked as last", async () => {
   const chunks = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(chunks, fc.integer({ min: 1, max: 32 }), async (given, partBytes) => {
@@ -26,7 +26,7 @@ test("parts: for any chunks the parts have the same bytes, and only the last is 
   );
 });
 
-test("parts: nothing is read while all buffers are in use", async () => {
+test("parts: no chunk is read while all buffers are in use", async () => {
   let read = 0;
   async function* counted(): AsyncGenerator<Uint8Array> {
     for (;;) {

@@ -34,17 +34,17 @@ async function outcomeOf(
 }
 
 test.each(["WrongCredentials", "AccessDenied", "NoSuchBucket", "ObjectExists", "NoSpace", "TLS", "Other"] as const)(
-  "patience: %s is not temporary: one attempt",
+  "retries: %s is a lasting failure, so there is one attempt",
   async (reason) => {
     expect(await outcomeOf([reason])).toMatchObject({ outcome: reason, attempts: 1 });
   },
 );
 
-test("patience: temporary failures are retried until one attempt succeeds", async () => {
+test("retries: temporary failures are retried until an attempt succeeds", async () => {
   expect(await outcomeOf(["Unreachable", "Timeout", "ok"])).toMatchObject({ outcome: "ok", attempts: 3 });
 });
 
-test("patience: five attempts, with growing, bounded and half random pauses", async () => {
+test("retries: a request has at most five attempts, with growing and partly random pauses", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["Unreachable"]);
   expect({ outcome, attempts }).toEqual({ outcome: "Unreachable", attempts: 5 });
   const pauses = atMs.slice(1).map((each, index) => each - (atMs[index] ?? 0));
@@ -54,19 +54,19 @@ test("patience: five attempts, with growing, bounded and half random pauses", as
   }
 });
 
-test("patience: an attempt that hangs ends at its deadline, and is retried", async () => {
+test("retries: an attempt that hangs ends at its deadline, and is retried", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["hangs", "ok"]);
   expect({ outcome, attempts }).toEqual({ outcome: "ok", attempts: 2 });
   expect(atMs[1]).toBeGreaterThanOrEqual(60_000);
 });
 
-test("patience: when all attempts hang, the request ends in bounded time: Timeout", async () => {
+test("retries: a request that hangs at every attempt fails with Timeout in bounded time", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["hangs"], { attempts: 100 });
   expect({ outcome, attempts }).toEqual({ outcome: "Timeout", attempts: 5 });
   expect(atMs.at(-1)).toBeLessThan(PATIENCE.giveUpMs);
 });
 
-test("patience: the caller's signal ends an attempt, and the pause after one", async () => {
+test("retries: the caller's signal cancels a running attempt, or the pause after one", async () => {
   for (const outcome of ["hangs", "Unreachable"] as const) {
     const clock = new FakeClock();
     const requests = new Requests(
@@ -89,7 +89,7 @@ test("patience: the caller's signal ends an attempt, and the pause after one", a
   }
 });
 
-test("patience: the deadline of a part is proportional to its size", () => {
+test("retries: an attempt's deadline grows with the size of the part", () => {
   expect(sendMs(PATIENCE, 0)).toBe(60_000);
   expect(sendMs(PATIENCE, 8 * 1024 ** 2)).toBe(60_000 + 128_000);
 });

@@ -40,7 +40,7 @@ async function readWith(versions: readonly string[], refuses = true) {
   return { asked, text: Buffer.concat(chunks).toString(), reason: undefined };
 }
 
-test("a read that breaks requests the rest of the same version", async () => {
+test("a read that breaks off requests the rest of the same object version", async () => {
   const { asked, text, reason } = await readWith(["A"]);
   assert.deepEqual({ text, reason }, { text: "AAAAAAAAAA", reason: undefined });
   assert.deepEqual(
@@ -52,10 +52,7 @@ test("a read that breaks requests the rest of the same version", async () => {
 test.each([
   ["refuses another version", true],
   ["ignores the requested version", false],
-])(
-  "an object replaced during the read is refused, without a byte of the new one, by a store that %s",
-  async (_, refuses) => {
-    const { text, reason } = await readWith(["A", "A", "B"], refuses);
-    assert.deepEqual({ text, reason }, { text: "AAAA", reason: "NoSuchObject" });
-  },
-);
+])("a read fails when the object is replaced during it, in a store that %s", async (_, refuses) => {
+  const { text, reason } = await readWith(["A", "A", "B"], refuses);
+  assert.deepEqual({ text, reason }, { text: "AAAA", reason: "NoSuchObject" });
+});

@@ -44,7 +44,7 @@ function writer({
 
 const md5 = (bytes: Uint8Array) => createHash("md5").update(bytes).digest("base64");
 
-test("for object lock, requests have the checksum that every server supports, and no other", async () => {
+test("requests have Content-MD5, which object lock requires and every server supports, and no other checksum", async () => {
   const { sent, writer: to } = writer();
   const [object, part] = [Buffer.from("a small object"), Buffer.from("a part")];
   await to.whole(object, signal);
@@ -62,7 +62,7 @@ test("for object lock, requests have the checksum that every server supports, an
   expect(names).toContain("authorization");
 });
 
-test("a request that the bucket always refuses is not retried", () => {
+test("an S3 refusal that a retry cannot change is a lasting failure", () => {
   const message =
     "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters";
   const refusal = { name: "InvalidRequest", $fault: "client", $metadata: { httpStatusCode: 400 }, message } as const;
@@ -92,18 +92,18 @@ async function completing(shown: Shown, patience = QUICK) {
   return { reason, looks };
 }
 
-test("an upload completed twice succeeds when the object is visible: a server may confirm it before", async () => {
+test("an upload that was completed twice succeeds when its object becomes visible", async () => {
   expect(await completing([undefined, undefined, "own"])).toEqual({ reason: "done", looks: 3 });
   expect(await completing(["another"])).toEqual({ reason: "ObjectExists", looks: 1 });
   expect((await completing([undefined], HASTY)).reason).toBe("Timeout");
 });
 
-test("without read access the server's confirmation is trusted", async () => {
+test("an upload that was completed twice succeeds without permission to read the object", async () => {
   expect(await completing([new StoreError("AccessDenied", "no")])).toEqual({ reason: "done", looks: 1 });
   expect((await completing([new StoreError("NoSuchBucket", "gone")])).reason).toBe("NoSuchBucket");
 });
 
-test("an upload completed at once is not checked", async () => {
+test("an upload with a confirmed first completion is not checked", async () => {
   const { writer: to } = writer({ there: { ...nothing, putID: () => Promise.reject(new Error("looked")) } });
   await to.begin(signal);
   await expect(to.commit(signal)).resolves.toBeUndefined();

@@ -41,18 +41,18 @@ async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed
 }
 
 for (const step of steps) {
-  test(`${step.do}: is done for an existing peer`, async () => {
+  test(`${step.do}: is done when the EtcdPeer exists on the API server`, async () => {
     expect(await requestsOf(step, old, present(old.peer))).toEqual(["get", "create"]);
   });
 
-  test(`${step.do}: is not done when the peer is deleted, recreated, or could not be read`, async () => {
+  test(`${step.do}: is refused when the EtcdPeer is deleted, recreated, or could not be read`, async () => {
     const another = { ...old.peer, metadata: { ...old.peer.metadata, uid: "another" } };
     await expect(requestsOf(step, old, absent)).rejects.toMatchObject({ code: "KubeConflict" });
     await expect(requestsOf(step, old, present(another))).rejects.toMatchObject({ code: "KubeConflict" });
     await expect(requestsOf(step, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
   });
 
-  test(`${step.do}: is not done when the spec of the peer has changed, for example because it has joined`, async () => {
+  test(`${step.do}: is refused when the EtcdPeer's spec has changed, for example because the member has joined`, async () => {
     const generation = (old.peer.metadata.generation ?? 1) + 1;
     const joined = { ...old.peer, metadata: { ...old.peer.metadata, generation } };
     await expect(requestsOf(step, old, present(joined))).rejects.toMatchObject({
@@ -61,7 +61,7 @@ for (const step of steps) {
     });
   });
 
-  test(`${step.do}: needs no other request for a new peer`, async () => {
+  test(`${step.do}: does not read an EtcdPeer that was created one second ago`, async () => {
     const young = { ...old, takenAtMs: Date.parse(old.peer.metadata.creationTimestamp ?? "") + 1_000 };
     expect(await requestsOf(step, young, absent)).toEqual(["create"]);
   });
@@ -88,7 +88,7 @@ async function deletedFor(live: { peer?: Observed<KubeObject>; cluster?: Observe
   return deleted;
 }
 
-test("a claim is deleted with its resourceVersion as a precondition, so that a new quarantine label counts", async () => {
+test("a claim is deleted with its resourceVersion as precondition, so a new quarantine label prevents the deletion", async () => {
   const { namespace, name, uid, resourceVersion } = old.claim!.metadata;
   expect(await deletedFor()).toEqual([
     { kind: "PersistentVolumeClaim", ref: { namespace, name }, preconditions: { uid, resourceVersion } },
@@ -99,7 +99,7 @@ test("a claim is deleted with its resourceVersion as a precondition, so that a n
 const { cluster: running } = cluster();
 const paused = { ...running, spec: { ...running.spec, paused: true } };
 
-test("a claim is not deleted when the peer is recreated or has changed, or the cluster is paused", async () => {
+test("a claim is not deleted when its EtcdPeer has changed or is recreated, or the cluster is paused", async () => {
   const { metadata } = old.peer;
   const written = present({ ...old.peer, metadata: { ...metadata, resourceVersion: "999" } });
   for (const peer of [absent, written, present({ ...old.peer, metadata: { ...metadata, uid: "another" } })])
@@ -126,7 +126,7 @@ test("a member is stopped only when the API server confirms that its cluster sle
   await expect(requestsOf(stop, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
 });
 
-test("the EtcdCluster is not read before a member is started, or a stopped one is changed", async () => {
+test("starting a member, or changing a stopped member, does not read the EtcdCluster", async () => {
   const start: PeerStep = { ...stop, replicaSet: replicaSet(old) };
   expect(await requestsOf(start, old, absent)).toEqual(["replace"]);
   const stopped = { ...old.replicaSet!, spec: { ...old.replicaSet!.spec!, replicas: 0 } };

@@ -22,7 +22,7 @@ function setup(live: EtcdPeer | undefined) {
   return { controller: peerController({ replace } as never, reads), written };
 }
 
-test("failing passes are recorded once in the status, as Ready Unknown until the next observation", async () => {
+test("failing passes are recorded once in the status, and Ready is Unknown until the next observation", async () => {
   const { controller, written } = setup({ ...snapshot.peer, status: peerStatus(snapshot, planPeer(snapshot)) });
   await controller.writeFailing(KEY, "it fails", signal);
   const [failing] = written;
@@ -38,7 +38,7 @@ test("failing passes are recorded once in the status, as Ready Unknown until the
   expect(readyOf({ ...failing!, status: peerStatus(next, planPeer(next)) })?.reason).not.toBe("InternalError");
 });
 
-test("nothing is written about a deleted peer", async () => {
+test("nothing is written for an EtcdPeer that does not exist", async () => {
   const { controller, written } = setup(undefined);
   expect(controller.subjectOf(KEY)).toBeUndefined();
   expect(await controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
@@ -46,7 +46,7 @@ test("nothing is written about a deleted peer", async () => {
   expect(setup(snapshot.peer).controller.subjectOf(KEY)).toEqual(controller.subject(snapshot));
 });
 
-test("a new member is rechecked when its postponed status is due, and a settled one within 15 minutes", () => {
+test("a new member is rechecked when its delayed status is due, and a settled member within 15 minutes", () => {
   const { controller } = setup(undefined);
   const joined = peer({ stage: "joined" });
   const ready = { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T11:00:00Z" };

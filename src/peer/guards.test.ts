@@ -73,7 +73,7 @@ interface Case {
 const cases: Record<string, readonly Case[]> = {
   "claim-first": [
     {
-      name: "forbids a pod without its claim",
+      name: "forbids a pod when its claim does not exist",
       given: peer({ with: { claim: undefined } }),
       step: STEPS.createReplicaSet,
       is: "forbidden",
@@ -84,9 +84,9 @@ const cases: Record<string, readonly Case[]> = {
       step: STEPS.createReplicaSet,
       is: "forbidden",
     },
-    { name: "allows a pod on its own claim", given: fenced, step: STEPS.createReplicaSet, is: "allowed" },
+    { name: "allows a pod on the member's own claim", given: fenced, step: STEPS.createReplicaSet, is: "allowed" },
     {
-      name: "allows changing an existing ReplicaSet without a claim, which is needed for the fence",
+      name: "allows replacing an existing ReplicaSet without a claim, as the fence needs",
       given: peer({ with: { claim: undefined } }),
       step: STEPS.replaceReplicaSet,
       is: "allowed",
@@ -94,34 +94,39 @@ const cases: Record<string, readonly Case[]> = {
   ],
   "token-is-here": [
     ...(["createClaim", "createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => [
-      { name: `${kind}: an EtcdPeer of this cluster`, given: fenced, step: STEPS[kind], is: "allowed" },
       {
-        name: `${kind}: an EtcdPeer of another namespace`,
+        name: `${kind}: allows an EtcdPeer with the token of its cluster`,
+        given: fenced,
+        step: STEPS[kind],
+        is: "allowed",
+      },
+      {
+        name: `${kind}: forbids an EtcdPeer with a token of another namespace`,
         given: peer({ spec: { clusterToken: "prod/my-etcd/uid-of-cluster" } }),
         step: STEPS[kind],
         is: "forbidden",
       },
       {
-        name: `${kind}: an EtcdPeer of another cluster`,
+        name: `${kind}: forbids an EtcdPeer with a token of another cluster`,
         given: peer({ spec: { clusterToken: "foo/other/uid-of-cluster" } }),
         step: STEPS[kind],
         is: "forbidden",
       },
       {
-        name: `${kind}: an EtcdPeer with a token of another form`,
+        name: `${kind}: forbids an EtcdPeer with a token of another form`,
         given: peer({ spec: { clusterToken: "my-token" } }),
         step: STEPS[kind],
         is: "forbidden",
       },
       {
-        name: `${kind}: an EtcdPeer without a token`,
+        name: `${kind}: allows an EtcdPeer without a token`,
         given: peer({ spec: { clusterToken: undefined } }),
         step: STEPS[kind],
         is: "allowed",
       },
     ]),
     {
-      name: "allows a step that starts nothing",
+      name: "allows a step that starts no pod with a token of another namespace",
       given: peer({ spec: { clusterToken: "prod/my-etcd/uid-of-cluster" } }),
       step: STEPS.labelClaim,
       is: "allowed",
@@ -129,13 +134,13 @@ const cases: Record<string, readonly Case[]> = {
   ],
   "never-twice": [
     {
-      name: "forbids an empty volume for a member that has joined",
+      name: "forbids a new claim for a member that has joined",
       given: fenced,
       step: STEPS.createClaim,
       is: "forbidden",
     },
     {
-      name: "allows a volume for a member that has yet to join",
+      name: "allows a new claim for a member that has not joined",
       given: starting,
       step: STEPS.createClaim,
       is: "allowed",
@@ -147,9 +152,14 @@ const cases: Record<string, readonly Case[]> = {
         step: { ...STEPS[kind], replicaSet: replicaSet(starting) } as PeerStep,
         is: "forbidden",
       },
-      { name: `${kind}: allows the fence`, given: fenced, step: STEPS[kind], is: "allowed" },
       {
-        name: `${kind}: allows bootstrap flags for a member that has yet to join`,
+        name: `${kind}: allows flags with which a joined member cannot bootstrap`,
+        given: fenced,
+        step: STEPS[kind],
+        is: "allowed",
+      },
+      {
+        name: `${kind}: allows bootstrap flags for a member that has not joined`,
         given: starting,
         step: { ...STEPS[kind], replicaSet: replicaSet(starting) } as PeerStep,
         is: "allowed",
@@ -161,90 +171,110 @@ const cases: Record<string, readonly Case[]> = {
       step: { ...STEPS.annotatePod, annotations: startAnnotations(starting) },
       is: "forbidden",
     },
-    { name: "annotatePod: allows the fence", given: fenced, step: STEPS.annotatePod, is: "allowed" },
     {
-      name: "annotatePod: forbids no flags on a pod that can bootstrap",
+      name: "annotatePod: allows flags with which a joined member cannot bootstrap",
+      given: fenced,
+      step: STEPS.annotatePod,
+      is: "allowed",
+    },
+    {
+      name: "annotatePod: forbids keeping bootstrap flags on the pod of a joined member",
       given: fenced,
       step: { do: "annotatePod", pod: starting.pod!, annotations: {} },
       is: "forbidden",
     },
     {
-      name: "annotatePod: allows no flags on a fenced pod",
+      name: "annotatePod: allows other annotations on a fenced pod",
       given: fenced,
       step: { do: "annotatePod", pod: fenced.pod!, annotations: {} },
       is: "allowed",
     },
     ...(["deleteClaim", "quarantineClaim", "labelClaim", "releasePeer"] as const).map(
-      (kind): Case => ({ name: `${kind} starts nothing`, given: fenced, step: STEPS[kind], is: "allowed" }),
+      (kind): Case => ({
+        name: `${kind}: is allowed, as it starts no pod`,
+        given: fenced,
+        step: STEPS[kind],
+        is: "allowed",
+      }),
     ),
   ],
   "asked-to-delete": [
     {
-      name: "the claim is deleted when the deleted peer has the finalizer and the reason",
+      name: "allows deleting the claim after a scale-down",
       given: because("scale-down", leaving([CLEANUP_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "allowed",
     },
     {
-      name: "the claim of a member that never started is deleted",
+      name: "allows deleting the claim of a member that never started",
       given: because("never-started", leaving([CLEANUP_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "allowed",
     },
     {
-      name: "the claim is kept when the finalizer has no reason",
+      name: "forbids deleting the claim when the EtcdPeer has no removal reason",
       given: leaving([CLEANUP_FINALIZER]),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
-      name: "the claim of a member that is replaced is kept",
+      name: "forbids deleting the claim of a member that is replaced",
       given: because("replacement", leaving([CLEANUP_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
-      name: "the claim is kept when the peer is not being deleted",
+      name: "forbids deleting the claim when the EtcdPeer is not being deleted",
       given: because("scale-down", peer({ finalizers: [CLEANUP_FINALIZER] })),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
-      name: "the claim is kept when the finalizer asks for quarantine",
+      name: "forbids deleting the claim when the finalizer requires quarantine",
       given: because("scale-down", leaving([QUARANTINE_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
-      name: "the claim is kept when the deleted peer has no finalizer",
+      name: "forbids deleting the claim when the deleted EtcdPeer has no finalizer",
       given: because("scale-down", peer({ deleting: true })),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
-      name: "a claim of another member is kept",
+      name: "forbids deleting another member's claim",
       given: because("scale-down", leaving([CLEANUP_FINALIZER])),
       step: { do: "deleteClaim", claim: claim("my-etcd-0") },
       is: "forbidden",
     },
-    { name: "a quarantine is always allowed", given: fenced, step: STEPS.quarantineClaim, is: "allowed" },
+    { name: "allows a quarantine", given: fenced, step: STEPS.quarantineClaim, is: "allowed" },
   ],
   "stop-is-asked": [
     ...(["createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => {
       const stopping = { ...STEPS[kind], replicaSet: replicaSet(sleeping) } as PeerStep;
       return [
         {
-          name: `${kind}: forbids stopping a member that is not to sleep`,
+          name: `${kind}: forbids stopping a member of a cluster that does not sleep`,
           given: fenced,
           step: stopping,
           is: "forbidden",
         },
-        { name: `${kind}: allows stopping a member that is to sleep`, given: sleeping, step: stopping, is: "allowed" },
-        { name: `${kind}: allows running a member that is to run`, given: fenced, step: STEPS[kind], is: "allowed" },
+        {
+          name: `${kind}: allows stopping a member of a cluster that sleeps`,
+          given: sleeping,
+          step: stopping,
+          is: "allowed",
+        },
+        {
+          name: `${kind}: allows running a member of a cluster that does not sleep`,
+          given: fenced,
+          step: STEPS[kind],
+          is: "allowed",
+        },
       ];
     }),
     {
-      name: "a member that is stopped already may stay stopped",
+      name: "allows a stopped member to stay stopped",
       given: fenced,
       step: {
         do: "replaceReplicaSet",
@@ -253,45 +283,50 @@ const cases: Record<string, readonly Case[]> = {
       },
       is: "allowed",
     },
-    { name: "other steps are allowed", given: fenced, step: STEPS.labelClaim, is: "allowed" },
+    { name: "allows other steps", given: fenced, step: STEPS.labelClaim, is: "allowed" },
   ],
   "known-secrets": [
     ...(["createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => [
-      { name: `${kind}: forbids two unknown Secrets`, given: knowing(), step: showing(kind), is: "forbidden" },
       {
-        name: `${kind}: forbids a known and an unknown Secret`,
+        name: `${kind}: forbids two Secrets that the EtcdCluster does not use`,
+        given: knowing(),
+        step: showing(kind),
+        is: "forbidden",
+      },
+      {
+        name: `${kind}: forbids two Secrets of which the EtcdCluster uses only one`,
         given: knowing("my-etcd-peer-tls"),
         step: showing(kind),
         is: "forbidden",
       },
       {
-        name: `${kind}: allows known Secrets`,
+        name: `${kind}: allows Secrets that the EtcdCluster uses`,
         given: knowing(...Object.values(SHOWN)),
         step: showing(kind),
         is: "allowed",
       },
       { name: `${kind}: allows a pod without Secrets`, given: knowing(), step: STEPS[kind], is: "allowed" },
       {
-        name: `${kind}: allows unknown Secrets that the pod mounts already`,
+        name: `${kind}: allows other Secrets that the pod mounts already`,
         given: { ...knowing(), pod: podOf(secured) },
         step: showing(kind),
         is: "allowed",
       },
       {
-        name: `${kind}: forbids an unknown Secret without a pod`,
+        name: `${kind}: forbids another Secret when no pod mounts it`,
         given: { ...knowing("my-etcd-peer-tls"), pod: undefined },
         step: showing(kind),
         is: "forbidden",
       },
     ]),
     {
-      name: "allows unknown Secrets that the ReplicaSet has already",
+      name: "allows other Secrets that the ReplicaSet mounts already",
       given: knowing(),
       step: { do: "replaceReplicaSet", live: born<ReplicaSet>(replicaSet(secured)), replicaSet: replicaSet(secured) },
       is: "allowed",
     },
     {
-      name: "allows other steps, which mount nothing",
+      name: "allows steps that mount nothing",
       given: { ...knowing(), peer: secured.peer },
       step: STEPS.annotatePod,
       is: "allowed",
@@ -299,14 +334,14 @@ const cases: Record<string, readonly Case[]> = {
   ],
   "own-only": [
     {
-      name: "a ReplicaSet that another owner manages is not replaced",
+      name: "forbids replacing a ReplicaSet of another owner",
       given: fenced,
       step: { ...STEPS.replaceReplicaSet, live: foreignSet },
       is: "forbidden",
     },
     ...(["quarantineClaim", "labelClaim", "annotateClaim"] as const).map(
       (kind): Case => ({
-        name: `${kind} is forbidden for a claim with data of another member`,
+        name: `forbids ${kind} for a claim with data of another member`,
         given: fenced,
         step: { ...STEPS[kind], claim: { ...own, metadata: { ...own.metadata, annotations: {} } } } as PeerStep,
         is: "forbidden",
@@ -314,7 +349,7 @@ const cases: Record<string, readonly Case[]> = {
     ),
     ...Object.values(STEPS).map(
       (step): Case => ({
-        name: `${step.do} is allowed for the peer's own objects`,
+        name: `allows ${step.do} for the EtcdPeer's own objects`,
         given: fenced,
         step,
         is: "allowed",

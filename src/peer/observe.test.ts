@@ -92,7 +92,7 @@ async function lookOverTls(find: () => Promise<unknown>) {
   return { asked, endpoint: seen.is === "present" ? seen.value.endpoint : undefined };
 }
 
-test("a member with TLS is asked with the certificate of the operator's Secret, which is read if needed", async () => {
+test("a member with TLS is called with the operator's client certificate, and its Secret is read", async () => {
   const issuer = await authority();
   const secret = secretOf("my-etcd-operator-tls", dataOf(await leaf(issuer), issuer.certificate));
   const { asked, endpoint } = await lookOverTls(() => Promise.resolve(present(secret)));
@@ -100,7 +100,7 @@ test("a member with TLS is asked with the certificate of the operator's Secret, 
   expect(endpoint).toEqual(unknown("it is silent"));
 });
 
-test("a member with TLS is not asked without a certificate, and the reason is reported", async () => {
+test("a member with TLS is not called without a client certificate, and the reason is reported", async () => {
   const { asked, endpoint } = await lookOverTls(() => Promise.resolve(absent));
   expect(asked).toEqual([]);
   expect(endpoint).toMatchObject({ is: "unknown", why: expect.stringContaining("requires TLS") });
@@ -108,17 +108,17 @@ test("a member with TLS is not asked without a certificate, and the reason is re
 
 const local = () => Promise.resolve({ items: [{ metadata: { name: "local" } }], resourceVersion: "1" });
 
-test("storage classes are read when a claim has held up its pod for long", async () => {
+test("storage classes are read when a pod has waited for its volume for ten seconds", async () => {
   const { classes } = await look({ pod: volumeless, claim: pending }, local);
   expect(classes).toEqual({ is: "present", value: [{ metadata: { name: "local" } }] });
 });
 
 const createdAtMs = Date.parse(volumeless.metadata.creationTimestamp ?? "");
 const spared = [
-  { name: "a young pod", given: { pod: volumeless, claim: pending, wallMs: createdAtMs + 9_000 } },
+  { name: "a pod younger than ten seconds", given: { pod: volumeless, claim: pending, wallMs: createdAtMs + 9_000 } },
   { name: "a pod that has a node", given: { pod: starting.pod!, claim: pending } },
-  { name: "a pod for which no node suits", given: { pod: unscheduled("0/3 nodes match"), claim: pending } },
-  { name: "a claim that has its volume", given: { pod: volumeless, claim: starting.claim! } },
+  { name: "a pod that fits on no node", given: { pod: unscheduled("0/3 nodes match"), claim: pending } },
+  { name: "a claim that is bound", given: { pod: volumeless, claim: starting.claim! } },
 ];
 for (const { name, given } of spared) {
   test(`storage classes are not read for ${name}`, async () => {
@@ -126,7 +126,7 @@ for (const { name, given } of spared) {
   });
 }
 
-test("a member is observed although the storage classes could not be read", async () => {
+test("a member is observed even when the storage classes could not be read", async () => {
   const refused = () => Promise.reject(new OperatorError("KubeForbidden", "list storageclasses: forbidden"));
   const { classes } = await look({ pod: volumeless, claim: pending }, refused);
   expect(classes).toEqual({ is: "unknown", why: "list storageclasses: forbidden" });
@@ -134,22 +134,22 @@ test("a member is observed although the storage classes could not be read", asyn
 
 const annotations = { [PAUSED_ANNOTATION]: "true" };
 const pauses = [
-  { name: "without an EtcdCluster", is: undefined },
-  { name: "by an EtcdCluster that is not paused", of: cluster(), is: undefined },
-  { name: "by spec.paused", of: cluster({ spec: { paused: true } }), is: "spec.paused is true" },
+  { name: "not paused without an EtcdCluster", is: undefined },
+  { name: "not paused by an EtcdCluster that is not paused", of: cluster(), is: undefined },
+  { name: "paused by spec.paused", of: cluster({ spec: { paused: true } }), is: "spec.paused is true" },
   {
-    name: "by the annotation",
+    name: "paused by the annotation",
     of: cluster({ annotations }),
     is: 'the annotation etcd.improbable.io/paused is "true"',
   },
   {
-    name: "by a paused EtcdCluster that is being deleted",
+    name: "not paused by a paused EtcdCluster that is being deleted",
     of: cluster({ spec: { paused: true }, annotations, deleting: true }),
     is: undefined,
   },
 ];
 for (const { name, of, is } of pauses) {
-  test(`whether a member is paused: ${name}`, async () => {
+  test(`a member is ${name}`, async () => {
     const given = { pod: starting.pod!, claim: pending, ...(of === undefined ? {} : { cluster: of.cluster }) };
     expect((await look(given, local)).pausedBy).toBe(is);
   });
@@ -167,27 +167,47 @@ const bootstrap = { ...owned.spec.bootstrap!, initialClusterState: "Existing" as
 const joining = { ...owned, spec: { ...owned.spec, bootstrap } };
 const wakes = { ...owner, spec: { ...owner.spec, replicas: 3 } };
 const sleeps = [
-  { name: "its EtcdCluster sleeps", of: owner, is: true },
-  { name: "its EtcdCluster, which is being deleted, sleeps", of: going(owner), is: true },
-  { name: "its EtcdCluster wakes up, and the member has joined", of: wakes, as: fenced, set: stopped, is: false },
-  { name: "its EtcdCluster wakes up, and the stopped member may bootstrap", of: wakes, set: stopped, is: true },
-  { name: "its EtcdCluster wakes up, and the running member may bootstrap", of: wakes, is: false },
+  { name: "sleeps when its EtcdCluster sleeps", of: owner, is: true },
+  { name: "sleeps when its EtcdCluster sleeps and is being deleted", of: going(owner), is: true },
   {
-    name: "its EtcdCluster wakes up, and the member joins an existing cluster",
+    name: "runs when its EtcdCluster wakes up and the member has joined",
+    of: wakes,
+    as: fenced,
+    set: stopped,
+    is: false,
+  },
+  {
+    name: "sleeps when its EtcdCluster wakes up and the stopped member may bootstrap",
+    of: wakes,
+    set: stopped,
+    is: true,
+  },
+  { name: "runs when its EtcdCluster wakes up and the running member may bootstrap", of: wakes, is: false },
+  {
+    name: "runs when its EtcdCluster wakes up and the member joins an existing cluster",
     of: wakes,
     as: joining,
     set: stopped,
     is: false,
   },
-  { name: "its EtcdCluster is awake, and the member may bootstrap", of: withoutSleep(wakes), set: stopped, is: false },
-  { name: "its EtcdCluster is to sleep, and the status does not record it yet", of: withoutSleep(owner), is: false },
-  { name: "its EtcdCluster was woken, and is to sleep again", of: wokenAgain(owner), is: false },
-  { name: "its EtcdCluster is deleted, and the member runs", is: false },
-  { name: "its EtcdCluster is deleted, and the member is stopped", set: stopped, is: true },
-  { name: "a recreated EtcdCluster sleeps, and the member runs", of: asleep().cluster, is: false },
+  {
+    name: "runs when its EtcdCluster is awake and the member may bootstrap",
+    of: withoutSleep(wakes),
+    set: stopped,
+    is: false,
+  },
+  {
+    name: "runs when its EtcdCluster shall sleep and its status does not record it yet",
+    of: withoutSleep(owner),
+    is: false,
+  },
+  { name: "runs when its EtcdCluster was woken and shall sleep again", of: wokenAgain(owner), is: false },
+  { name: "runs when its EtcdCluster is deleted and the member runs", is: false },
+  { name: "sleeps when its EtcdCluster is deleted and the member is stopped", set: stopped, is: true },
+  { name: "runs when a recreated EtcdCluster sleeps and the member runs", of: asleep().cluster, is: false },
 ];
 for (const { name, of, set, is, as = owned } of sleeps) {
-  test(`whether a member sleeps: ${name}`, async () => {
+  test(`a member ${name}`, async () => {
     const given = { pod: starting.pod!, claim: pending, peer: as };
     const more = { ...(of === undefined ? {} : { cluster: of }), ...(set === undefined ? {} : { replicaSet: set }) };
     expect((await look({ ...given, ...more }, local)).isAsleep).toBe(is);
@@ -196,10 +216,10 @@ for (const { name, of, set, is, as = owned } of sleeps) {
 
 const issuing = { ...owner, spec: { ...owner.spec, tls: DEFAULT_TLS } };
 const shows = [
-  { name: "the Secrets that its EtcdCluster asks for", of: issuing, is: ["my-etcd-peer-tls", "my-etcd-server-tls"] },
-  { name: "nothing when its EtcdCluster is deleted", is: [] },
+  { name: "the Secrets that its EtcdCluster requests", of: issuing, is: ["my-etcd-peer-tls", "my-etcd-server-tls"] },
+  { name: "no Secrets when its EtcdCluster is deleted", is: [] },
   {
-    name: "nothing of a recreated EtcdCluster",
+    name: "no Secrets of a recreated EtcdCluster",
     of: { ...issuing, metadata: { ...issuing.metadata, uid: "other" } },
     is: [],
   },

@@ -128,12 +128,12 @@ const overQuota = born<ReplicaSet>({
 const cases: { name: string; given: PeerSnapshot; expect: string; because?: string | RegExp }[] = [
   { name: "a healthy member is settled", given: peer(), expect: "settled" },
   {
-    name: "a deleted peer without a finalizer is left alone",
+    name: "a deleted peer without a finalizer is not changed",
     given: peer({ stage: "new", deleting: true }),
     expect: "settled",
   },
   {
-    name: "nothing is done while the cluster is paused",
+    name: "no step is made while the cluster is paused",
     given: peer({ stage: "new", with: { pausedBy: "spec.paused is true" } }),
     expect: "wait: paused",
   },
@@ -165,7 +165,7 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "release-claim: releasePeer",
   },
   {
-    name: "the peer is released once its claim is being deleted",
+    name: "the finalizer is removed once the claim is being deleted",
     given: leaving(CLEANUP_FINALIZER, { deletionTimestamp: "2026-01-01T12:00:00Z" }),
     expect: "release-claim: releasePeer",
   },
@@ -175,12 +175,12 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "release-claim: quarantineClaim",
   },
   {
-    name: "the peer is released once its claim is quarantined",
+    name: "the finalizer is removed once the claim is quarantined",
     given: leaving(QUARANTINE_FINALIZER, { labels: { [QUARANTINE_LABEL]: "true" } }),
     expect: "release-claim: releasePeer",
   },
   {
-    name: "the claim of another member is left alone",
+    name: "another member's claim is not changed",
     given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { claim: claim("my-etcd-0") } }),
     expect: "release-claim: releasePeer",
   },
@@ -203,17 +203,17 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "record-release: annotateClaim",
   },
   {
-    name: "removed labels of the claim are restored",
+    name: "labels that were removed from the claim are restored",
     given: claimWith({ labels: {} }),
     expect: "label-claim: labelClaim",
   },
   {
-    name: "removed annotations of the claim are reported",
+    name: "annotations that were removed from the claim are reported",
     given: claimWith({ annotations: {} }),
     expect: "warn: claim-disowned",
   },
   {
-    name: "a member on a replaced claim is fenced before the claim is reported",
+    name: "the ReplicaSet of a member on a replaced claim is fenced before the claim is reported",
     given: { ...claimWith({ annotations: {} }), replicaSet: joined.replicaSet },
     expect: "replica-set: replaceReplicaSet fenced",
   },
@@ -223,16 +223,20 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "warn: claim-disowned",
   },
   {
-    name: "the running pod is fenced as well as the next one",
+    name: "the running pod is fenced after the ReplicaSet",
     given: peer({ with: { pod: pod("my-etcd-0", { ready: true, fenced: false }) } }),
     expect: "fence-pod: annotatePod",
   },
   {
-    name: "a member that did not answer is asked again soon",
+    name: "a member that did not answer is called again soon",
     given: peer({ with: { endpoint: unknown("no answer within 1 s") } }),
     expect: "wait: await-member",
   },
-  { name: "the claim is created first", given: peer({ stage: "new" }), expect: "create-claim: createClaim" },
+  {
+    name: "the claim of a new member is created first",
+    given: peer({ stage: "new" }),
+    expect: "create-claim: createClaim",
+  },
   {
     name: "a new member is not started on a claim of another cluster",
     given: peer({ stage: "new", with: { claim: claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" }) } }),
@@ -257,31 +261,31 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "replica-set: createReplicaSet of 3",
   },
   {
-    name: "a ReplicaSet of another owner is left alone",
+    name: "a ReplicaSet of another owner is not changed",
     given: peer({ stage: "claimed", with: { replicaSet: foreignReplicaSet } }),
     expect: "warn: replica-set-taken",
     because: "it has no controller",
   },
   {
-    name: "the next pod is fenced once the member has joined",
+    name: "the ReplicaSet gets flags with which a joined member cannot bootstrap",
     given: peer({ with: { replicaSet: joined.replicaSet, pod: joined.pod } }),
     expect: "replica-set: replaceReplicaSet fenced",
     because: "can restart the member but never bootstrap it",
   },
   {
-    name: "a deleted ReplicaSet of a joined member is recreated, fenced",
+    name: "a deleted ReplicaSet of a joined member is recreated with flags that cannot bootstrap",
     given: peer({ with: { replicaSet: undefined } }),
     expect: "replica-set: createReplicaSet fenced",
   },
-  { name: "a missing pod is waited for", given: { ...starting, pod: undefined }, expect: "wait: await-pod" },
+  { name: "the plan waits for a missing pod", given: { ...starting, pod: undefined }, expect: "wait: await-pod" },
   {
-    name: "a pod that is not ready is waited for",
+    name: "the plan waits for a pod that is not ready",
     given: starting,
     expect: "wait: await-pod",
     because: "not ready yet",
   },
   {
-    name: "a container that is being created is not a problem",
+    name: "a container that is being created is not reported",
     given: { ...starting, pod: waiting("ContainerCreating") },
     expect: "wait: await-pod",
   },
@@ -292,48 +296,48 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: "container etcd waits: ErrImagePull (not found)",
   },
   {
-    name: "a failed image pull of a new pod is not reported",
+    name: "a failed image pull of a pod younger than ten seconds is not reported",
     given: { ...starting, pod: waiting("ErrImagePull"), takenAtMs: NOW - 3_600_000 + 9_000 },
     expect: "wait: await-pod",
   },
   {
-    name: "a pod that no node fits is reported",
+    name: "a pod that fits on no node is reported",
     given: { ...starting, pod: unscheduled("0/3 nodes match"), claim: pendingClaim("fast") },
     expect: "warn: await-pod",
     because: /^pod cannot be scheduled: 0\/3 nodes match$/,
   },
   {
-    name: "a missing volume is reported with claim and storage class",
+    name: "a missing volume is reported with its claim and storage class",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast") },
     expect: "warn: await-pod",
     because: "claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled: pod has unbound",
   },
   {
-    name: "a claim without a storage class is reported",
+    name: "a pending claim without a storage class is reported",
     given: { ...starting, pod: volumeless, claim: pendingClaim() },
     expect: "warn: await-pod",
     because: "claim my-etcd-0 without a storage class is Pending",
   },
   {
-    name: "a missing storage class is reported with the existing ones",
+    name: "a missing storage class is reported with the existing classes",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes("slow", "local*") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 is Pending: storage class fast does not exist; there are: local, slow$/,
   },
   {
-    name: "it is reported when no storage class exists",
+    name: "a missing storage class is reported when there is none at all",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes() },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 is Pending: storage class fast does not exist; there is none$/,
   },
   {
-    name: "a missing default storage class is reported with the existing ones",
+    name: "a missing default storage class is reported with the existing classes",
     given: { ...starting, pod: volumeless, claim: pendingClaim(), storageClasses: classes("slow", "local") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 is Pending: there is no default storage class; there are: local, slow$/,
   },
   {
-    name: "at most ten storage classes are listed",
+    name: "at most ten storage classes are reported",
     given: {
       ...starting,
       pod: volumeless,
@@ -344,25 +348,25 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: /there are: c0, c1, c10, c11, c2, c3, c4, c5, c6, c7 and 2 more$/,
   },
   {
-    name: "the scheduler's message is repeated when the storage class exists",
+    name: "the scheduler's message is reported when the storage class exists",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes("fast") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
   },
   {
-    name: "the scheduler's message is repeated when a default storage class exists now",
+    name: "the scheduler's message is reported when a default storage class exists now",
     given: { ...starting, pod: volumeless, claim: pendingClaim(), storageClasses: classes("local*") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 without a storage class is Pending; pod cannot be scheduled/,
   },
   {
-    name: "a claim that wants no storage class is reported without one",
+    name: "a pending claim with an empty storageClassName is reported without a class",
     given: { ...starting, pod: volumeless, claim: pendingClaim(""), storageClasses: classes("local*") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 without a storage class is Pending; pod cannot be scheduled/,
   },
   {
-    name: "the scheduler's message is repeated when the storage classes could not be read",
+    name: "the scheduler's message is reported when the storage classes could not be read",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: unknown("forbidden") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
@@ -373,7 +377,7 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "note-revision: annotatePod",
   },
   {
-    name: "the revision is recorded before the etcd release",
+    name: "the pod's revision is recorded before the etcd release",
     given: {
       ...unsaid({}),
       claim: claimWith({ annotations: { ...joined.claim?.metadata.annotations, [CLAIM_RELEASE_ANNOTATION]: "3.5.35" } })
@@ -393,19 +397,19 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: "the pod of my-etcd-0 stops: spec.replicas of its EtcdCluster is 0",
   },
   {
-    name: "the pod of a member that is to sleep is waited for",
+    name: "the plan waits until the pod of a sleeping member has stopped",
     given: sleeping,
     expect: "wait: asleep",
     because: "its cluster sleeps; pod my-etcd-0-abcde has yet to stop",
   },
   { name: "a member that sleeps is settled", given: { ...sleeping, pod: undefined }, expect: "settled" },
   {
-    name: "a failed pod of a member that sleeps is not waited for",
+    name: "a failed pod of a sleeping member is not waited for",
     given: { ...sleeping, pod: { ...sleeping.pod!, status: { ...sleeping.pod!.status, phase: "Failed" } } },
     expect: "settled",
   },
   {
-    name: "a deleted ReplicaSet of a member that sleeps is recreated without a pod",
+    name: "a deleted ReplicaSet of a sleeping member is recreated without replicas",
     given: { ...sleeping, pod: undefined, replicaSet: undefined },
     expect: "replica-set: createReplicaSet fenced",
   },
@@ -416,18 +420,18 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: "can restart the member but never bootstrap it",
   },
   {
-    name: "a member that sleeps is fenced",
+    name: "the ReplicaSet of a sleeping member is fenced",
     given: { ...sleeping, pod: undefined, replicaSet: born<ReplicaSet>(replicaSet({ ...joined, isAsleep: true })) },
     expect: "replica-set: replaceReplicaSet fenced",
     because: "can restart the member but never bootstrap it",
   },
   {
-    name: "no claim is created for a member that sleeps",
+    name: "no claim is created for a sleeping member",
     given: { ...starting, isAsleep: true, claim: undefined, pod: undefined, replicaSet: undefined },
     expect: "settled",
   },
   {
-    name: "a pod that the ReplicaSet may not create is reported",
+    name: "a pod that the ReplicaSet may not create is reported with the quota",
     given: { ...starting, pod: undefined, replicaSet: overQuota },
     expect: "warn: await-pod",
     because: "its pod cannot be created: pods is forbidden: exceeded quota: q",
@@ -447,7 +451,7 @@ function decidedBy(rule: string): PeerSnapshot {
   return cases.find(({ expect: wanted }) => wanted.endsWith(`: ${rule}`))!.given;
 }
 
-test("peer plan: a ReplicaSet that was set to 0 on a replaced claim is fenced and stays at 0", () => {
+test("peer plan: a ReplicaSet with 0 replicas on a replaced claim is fenced and keeps 0 replicas", () => {
   const stopped = { ...joined.replicaSet!, spec: { ...joined.replicaSet!.spec!, replicas: 0 } };
   const plan = planPeer({ ...claimWith({ annotations: {} }), replicaSet: stopped });
   expect(planText(plan, stepText)).toBe("replica-set: replaceReplicaSet fenced");
@@ -457,7 +461,7 @@ test("peer plan: a ReplicaSet that was set to 0 on a replaced claim is fenced an
   );
 });
 
-test("peer plan: a member on a replaced claim is stopped for sleep, and is not started again", () => {
+test("peer plan: a member on a replaced claim is stopped when its cluster sleeps, and is not started again", () => {
   const given = claimWith({ annotations: {} });
   const plan = planPeer({ ...given, isAsleep: true });
   expect(plan).toMatchObject({ rule: "replica-set", step: { replicaSet: { spec: { replicas: 0 } } } });
@@ -465,13 +469,13 @@ test("peer plan: a member on a replaced claim is stopped for sleep, and is not s
   expect(woken).toMatchObject({ rule: "replica-set", step: { replicaSet: { spec: { replicas: 0 } } } });
 });
 
-test("peer plan: the reason for an update of a running member's ReplicaSet does not mention a stop", () => {
+test("peer plan: the reason for an update of a running member's ReplicaSet does not mention sleep", () => {
   const stale = { ...peer().replicaSet!, metadata: { ...peer().replicaSet!.metadata, annotations: {} } };
   const because = "the next pods of my-etcd-0 can restart the member but never bootstrap it";
   expect(planPeer({ ...peer(), replicaSet: stale })).toMatchObject({ rule: "replica-set", because });
 });
 
-test("peer plan: every rule decides at least one of the cases above", () => {
+test("peer plan: every rule decides at least one case", () => {
   const deciding = new Set(
     cases.map(({ given }) => planPeer(given)).flatMap((plan) => (plan.next === "settled" ? [] : [plan.rule])),
   );
@@ -487,7 +491,12 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     given: peer({ spec: { clusterToken: "prod/my-etcd/uid" } }),
     step: { do: "replaceReplicaSet", live: peer().replicaSet!, replicaSet: replicaSet(peer()) },
   },
-  { name: "a pod without a claim", guard: "claim-first", given: peer({ stage: "new" }), step: bootstrapping },
+  {
+    name: "a pod when its claim does not exist",
+    guard: "claim-first",
+    given: peer({ stage: "new" }),
+    step: bootstrapping,
+  },
   {
     name: "a pod on another cluster's claim",
     guard: "claim-first",
@@ -495,20 +504,25 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     step: bootstrapping,
   },
   {
-    name: "an empty claim for a member that has joined",
+    name: "a new claim for a member that has joined",
     guard: "never-twice",
     given: peer({ with: { claim: undefined } }),
     step: { do: "createClaim", claim: { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "x" } } },
   },
-  { name: "bootstrap flags for a joined member", guard: "never-twice", given: peer(), step: bootstrapping },
   {
-    name: "bootstrap flags in an existing ReplicaSet",
+    name: "bootstrap flags in a new ReplicaSet of a joined member",
+    guard: "never-twice",
+    given: peer(),
+    step: bootstrapping,
+  },
+  {
+    name: "bootstrap flags in an existing ReplicaSet of a joined member",
     guard: "never-twice",
     given: peer(),
     step: { do: "replaceReplicaSet", live: joined.replicaSet!, replicaSet: replicaSet(starting) },
   },
   {
-    name: "stopping a member that is not to sleep",
+    name: "stopping a member of a cluster that does not sleep",
     guard: "stop-is-asked",
     given: peer(),
     step: { do: "replaceReplicaSet", live: peer().replicaSet!, replicaSet: replicaSet(sleeping) },
@@ -526,7 +540,7 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     step: { do: "deleteClaim", claim: peer().claim! },
   },
   {
-    name: "deleting a claim for a finalizer without a reason",
+    name: "deleting a claim for a finalizer without a removal reason",
     guard: "asked-to-delete",
     given: leaving(CLEANUP_FINALIZER, {}, ""),
     step: { do: "deleteClaim", claim: peer().claim! },
@@ -538,13 +552,13 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     step: { do: "deleteClaim", claim: claim("my-etcd-0") },
   },
   {
-    name: "bootstrap flags for the pod of a joined member",
+    name: "bootstrap flags on the pod of a joined member",
     guard: "never-twice",
     given: peer(),
     step: { do: "annotatePod", pod: peer().pod!, annotations: startAnnotations(starting) },
   },
   {
-    name: "a Secret that is only named in an EtcdPeer",
+    name: "a Secret that only an EtcdPeer names",
     guard: "known-secrets",
     given: peer(),
     step: {
@@ -553,7 +567,7 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     },
   },
   {
-    name: "changing an object of another owner",
+    name: "replacing a ReplicaSet of another owner",
     guard: "own-only",
     given: peer(),
     step: { do: "replaceReplicaSet", live: foreignReplicaSet, replicaSet: replicaSet(peer()) },
@@ -566,7 +580,7 @@ for (const { name, guard, given, step } of forbidden) {
   });
 }
 
-test("peer guards: every guard forbids at least one of the steps above", () => {
+test("peer guards: every guard forbids at least one step", () => {
   expect(PEER_GUARDS.map(({ name }) => name)).toEqual([...new Set(forbidden.map(({ guard }) => guard))]);
 });
 
@@ -596,54 +610,54 @@ const verdicts: {
 }[] = [
   { name: "a healthy member", given: peer(), expect: "True MemberHealthy" },
   { name: "a peer that is being deleted", given: peer({ deleting: true }), expect: "False Deleting" },
-  { name: "a foreign claim", given: decidedBy("claims-unclear"), expect: "False ClaimTaken" },
-  { name: "a foreign ReplicaSet", given: decidedBy("replica-set-taken"), expect: "False NameTaken" },
-  { name: "a lost claim", given: peer({ with: { claim: undefined } }), expect: "False ClaimLost" },
-  { name: "a pod that is not ready", given: starting, expect: "False PodPending" },
+  { name: "a member with a foreign claim", given: decidedBy("claims-unclear"), expect: "False ClaimTaken" },
+  { name: "a member with a foreign ReplicaSet", given: decidedBy("replica-set-taken"), expect: "False NameTaken" },
+  { name: "a member with a lost claim", given: peer({ with: { claim: undefined } }), expect: "False ClaimLost" },
+  { name: "a member with an unready pod", given: starting, expect: "False PodPending" },
   {
-    name: "a refused claim",
+    name: "a member with a refused claim",
     given: peer({ stage: "new" }),
     resting: { "create-claim": REFUSED },
     expect: "False StepRefused",
     message: "create-claim: exceeded quota: q",
   },
   {
-    name: "a ReplicaSet that turns out to exist already",
+    name: "a member with a ReplicaSet that exists already",
     given: { ...starting, replicaSet: undefined, pod: undefined },
     resting: { "replica-set": TAKEN },
     expect: "False NameTaken",
     message: "replica-set: replicasets my-etcd-0 already exists",
   },
   {
-    name: "a healthy member with a step in backoff",
+    name: "a healthy member with a step that is retried soon",
     given: peer({ with: { replicaSet: undefined } }),
     resting: { "replica-set": { ...REFUSED, isBrief: true } },
     expect: "True MemberHealthy",
   },
   {
-    name: "a member without an answer",
+    name: "a member that does not answer",
     given: peer({ with: { endpoint: unknown("refused") } }),
     expect: "False MemberUnreachable",
   },
   {
-    name: "a member of another cluster",
+    name: "a pod that answers as part of another cluster",
     given: answering({ clusterId: clusterId(0xabcn) }),
     expect: "False MemberUnreachable",
     message: "it answers as part of cluster abc instead of 1d7f0a5bb4fdd2f0",
   },
   {
-    name: "another member",
+    name: "a pod that answers as another member",
     given: answering({ memberId: memberId(0xdefn) }, READY),
     expect: "False MemberUnreachable",
     message: "it answers as member def instead of 8e9e05c52164694d",
   },
   {
-    name: "a first member without a known ID",
+    name: "a healthy first member without a known ID",
     given: peer({ stage: "joined", spec: { memberID: undefined } }),
     expect: "True MemberHealthy",
   },
   {
-    name: "a member that has had no leader yet",
+    name: "a member that never had a leader",
     given: answering({ leaderId: undefined }),
     expect: "False MemberUnreachable",
     message: "it has no leader",
@@ -654,7 +668,7 @@ const verdicts: {
     expect: "False MemberUnreachable",
   },
   {
-    name: "a member with another condition that is True",
+    name: "a member without a leader, with another condition that is True,",
     given: answering({ leaderId: undefined }, { ...READY, type: "Other" }),
     expect: "False MemberUnreachable",
   },
@@ -673,7 +687,7 @@ for (const { name, given, resting = {}, expect: wanted, message } of verdicts) {
   });
 }
 
-test("peer status: the member's own version is in the status only while it answers", () => {
+test("peer status: serverVersion is in the status only while the member answers", () => {
   expect(peerStatus(peer(), planPeer(peer()))).toMatchObject({
     serverVersion: "3.6.16",
     memberID: peer().peer.spec.memberID,
@@ -708,14 +722,14 @@ test("peer status: the revision is in the status once the ReplicaSet controller 
   expect(peerStatus(starting, planPeer({ ...starting, replicaSet: undefined }))).not.toHaveProperty("revision");
 });
 
-test("peer status: the revision is that of the ReplicaSet, not that of a newer EtcdPeer", () => {
+test("peer status: the revision is that of the ReplicaSet, even when the EtcdPeer is newer", () => {
   const turned = peer({ spec: { version: "3.6.17" } });
   const old = peer().replicaSet!;
   const given = { ...turned, replicaSet: { ...old, status: { replicas: 1, observedGeneration: 1 } } as ReplicaSet };
   expect(peerStatus(given, planPeer(given))).toMatchObject({ revision: revisionOf(peer().peer.spec) });
 });
 
-test("annotate-claim: the claim has the scheme when it is https, and no annotation when it is not", () => {
+test("annotate-claim: the claim is annotated with the scheme https, and not with http", () => {
   const secured = { ...joined.peer, spec: { ...joined.peer.spec, tls: { peer: { secretName: "a", trust: "b" } } } };
   const annotations = { ...joined.claim?.metadata.annotations, [PEER_SCHEME_ANNOTATION]: "https" };
   expect(planPeer({ ...joined, peer: secured })).toMatchObject({
@@ -726,13 +740,13 @@ test("annotate-claim: the claim has the scheme when it is https, and no annotati
   });
 });
 
-test("peer plan: the message for a running member's claim does not suggest deleting it", () => {
+test("peer plan: the message about a running member's claim does not suggest deleting the claim", () => {
   const plan = planPeer(claimWith({ annotations: {} }));
   expect(plan).toMatchObject({ because: expect.stringContaining("set its annotations") });
   expect(plan).toMatchObject({ because: expect.not.stringContaining("delete") });
 });
 
-test("await-member: a member is asked again every two seconds at first, and later every ten", () => {
+test("await-member: a member is called again every two seconds for a young pod, later every ten", () => {
   const silent = (madeAt: string) => {
     const its = pod("my-etcd-0", { ready: true });
     const made = { ...its, metadata: { ...its.metadata, creationTimestamp: madeAt } };

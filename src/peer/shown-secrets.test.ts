@@ -32,10 +32,10 @@ function asking({ tls, recorded = [], issuedBy }: Given): EtcdCluster {
 
 describe("members of a cluster may mount", () => {
   const cases: { name: string; given: Given; is: readonly string[] }[] = [
-    { name: "nothing without TLS", given: {}, is: [] },
-    { name: "nothing with provider None", given: { tls: { peer: NONE, client: NONE } }, is: [] },
+    { name: "no Secret without TLS", given: {}, is: [] },
+    { name: "no Secret with provider None", given: { tls: { peer: NONE, client: NONE } }, is: [] },
     {
-      name: "Secrets that the operator issues, before they are in the status",
+      name: "Secrets that the operator issues, before the status lists them",
       given: { tls: { peer: OPERATOR, client: OPERATOR } },
       is: ["my-etcd-peer-tls", "my-etcd-server-tls"],
     },
@@ -45,12 +45,12 @@ describe("members of a cluster may mount", () => {
       is: ["my-etcd-peer-tls-a3b319c8"],
     },
     {
-      name: "no user-provided Secret that is not in the status",
+      name: "no user-provided Secret before the status lists it",
       given: { tls: { peer: PEERS, client: CLIENTS } },
       is: [],
     },
     {
-      name: "user-provided Secrets in the status, without the operator's own",
+      name: "user-provided Secrets that the status lists, except the operator's client Secret",
       given: {
         tls: { peer: PEERS, client: CLIENTS },
         recorded: ["their-peer", "their-server", "their-operator"],
@@ -58,7 +58,7 @@ describe("members of a cluster may mount", () => {
       is: ["their-peer", "their-server"],
     },
     {
-      name: "a Secret that is also the operator's own",
+      name: "a server Secret that is also the operator's client Secret",
       given: {
         tls: {
           peer: NONE,
@@ -69,7 +69,7 @@ describe("members of a cluster may mount", () => {
       is: ["one"],
     },
     {
-      name: "a Secret that is the operator's own and the members' for each other",
+      name: "a peer Secret that is also the operator's client Secret",
       given: {
         tls: { peer: { provider: "Secret", secret: { secretName: "their-operator" } }, client: CLIENTS },
         recorded: ["their-server", "their-operator"],
@@ -77,7 +77,7 @@ describe("members of a cluster may mount", () => {
       is: ["their-server", "their-operator"],
     },
     {
-      name: "the operator's Secret that members are to mount, and the one that they mount still",
+      name: "the server Secrets of the spec and in use, although one is also the operator's client Secret",
       given: {
         tls: {
           peer: NONE,
@@ -92,7 +92,7 @@ describe("members of a cluster may mount", () => {
       is: ["their-server", "their-operator"],
     },
     {
-      name: "Secrets in the status that were asked for in between",
+      name: "Secrets that the status lists from an earlier spec",
       given: {
         tls: { peer: PEERS, client: NONE },
         recorded: ["in-between", "my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
@@ -100,7 +100,7 @@ describe("members of a cluster may mount", () => {
       is: ["in-between", "my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
     },
     {
-      name: "no Secret that is only for other components",
+      name: "no Secret that only other components use",
       given: {
         tls: { peer: OPERATOR, client: NONE },
         recorded: ["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-operator-tls", "my-etcd-client", "my-etcd-root"],
@@ -108,7 +108,7 @@ describe("members of a cluster may mount", () => {
       is: ["my-etcd-peer-tls"],
     },
     {
-      name: "no Secret that is only for the operator, asked for or in use",
+      name: "no client Secret of the operator, requested or in use",
       given: {
         tls: { peer: OPERATOR, client: ISSUER },
         recorded: ["my-etcd-operator-tls-a3b319c8", "their-operator"],
@@ -117,7 +117,7 @@ describe("members of a cluster may mount", () => {
       is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
     },
     {
-      name: "Secrets in use and Secrets that are asked for",
+      name: "Secrets in use and Secrets of the spec",
       given: {
         tls: { peer: OPERATOR, client: ISSUER },
         recorded: ["their-peer"],
@@ -126,12 +126,12 @@ describe("members of a cluster may mount", () => {
       is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8", "my-etcd-server-tls", "their-peer"],
     },
     {
-      name: "Secrets in use when spec.tls was removed",
+      name: "Secrets in use after spec.tls was removed",
       given: { issuedBy: { peer: OPERATOR } },
       is: ["my-etcd-peer-tls"],
     },
     {
-      name: "no Secret in use that is not in the status",
+      name: "no Secret in use that the status does not list",
       given: { tls: { peer: OPERATOR, client: NONE }, issuedBy: { peer: PEERS } },
       is: ["my-etcd-peer-tls"],
     },
@@ -140,13 +140,13 @@ describe("members of a cluster may mount", () => {
     expect(shownSecrets(asking(given))).toEqual(is);
   });
 
-  test("only the operator's Secrets without a status", () => {
+  test("only the operator's Secrets when there is no status", () => {
     const { status: _, ...bare } = asking({ tls: { peer: PEERS, client: OPERATOR } });
     expect(shownSecrets(bare)).toEqual(["my-etcd-server-tls"]);
   });
 });
 
-test("the Secrets of a pod are those of its certificate volumes", () => {
+test("the Secrets that a pod mounts are read from its certificate volumes", () => {
   const sides = {
     peer: { secretName: "a", trust: OWN_PEM },
     client: { secretName: "b", trust: OWN_PEM },

@@ -14,7 +14,7 @@ import {
   whyNotReady,
 } from "#peer/snapshot.ts";
 
-test("a pause does not count while the cluster is being deleted", () => {
+test("a cluster that is being deleted is not paused", () => {
   const { cluster: running } = cluster();
   const paused = { ...running, spec: { ...running.spec, paused: true } };
   const deletionTimestamp = "2026-01-01T12:00:00Z";
@@ -32,7 +32,7 @@ test("a claim has no capacity until it is bound", () => {
   expect(capacityOf({ claim: undefined })).toBeUndefined();
 });
 
-describe("the claim belongs to the member", () => {
+describe("a claim belongs to the member", () => {
   const { clusterID, memberID } = peer().peer.spec;
   const annotated = (cluster?: string, member?: string) =>
     claim("my-etcd-0", {
@@ -40,13 +40,13 @@ describe("the claim belongs to the member", () => {
       ...(member === undefined ? {} : { [CLAIM_MEMBER_ID_ANNOTATION]: member }),
     });
   test.each([
-    ["yes, with the member's IDs", annotated(clusterID, memberID), true],
-    ["no, with the ID of another member", annotated(clusterID, "abc"), false],
-    ["no, with the same member ID in another cluster", annotated("abc", memberID), false],
-    ["no, without annotations", annotated(), false],
+    ["when it has the member's IDs", annotated(clusterID, memberID), true],
+    ["not when it has another member's ID", annotated(clusterID, "abc"), false],
+    ["not when it has the same member ID in another cluster", annotated("abc", memberID), false],
+    ["not when it has no annotations", annotated(), false],
   ])("%s", (_name, given, own) => expect(isOwnClaim(peer(), given)).toBe(own));
 
-  test("a peer without a cluster owns no claim, not even one without annotations", () => {
+  test("not when the peer has no cluster, with or without annotations", () => {
     const fresh = peer({ stage: "new" });
     const spec = { ...fresh.peer.spec };
     delete spec.clusterID;
@@ -75,29 +75,29 @@ function at(its: Pod | undefined, phase = "Pending", more: Partial<PeerSnapshot>
 }
 const NO_VOLUME = "pod has unbound immediate PersistentVolumeClaims";
 
-describe("the message names the claim", () => {
+describe("the message for a pod that is not ready names the claim", () => {
   test.each([
     ["when the pod has no node because of a missing volume", at(unscheduled(NO_VOLUME)), true],
     ["not when the claim has a volume", at(unscheduled("volume node affinity conflict"), "Bound"), false],
-    ["not when something else is missing", at(unscheduled("insufficient memory")), false],
+    ["not when the pod lacks something else", at(unscheduled("insufficient memory")), false],
     ["not when the pod has a node", at(waiting("CreateContainerError", "no such volume")), false],
   ])("%s", (_when, given, named) => {
     expect(whyNotReady(given)?.startsWith("claim my-etcd-0 ") ?? false).toBe(named);
     expect(waitsForVolume(given)).toBe(named);
   });
 
-  test("not without a pod", () => {
+  test("not when there is no pod", () => {
     const failure = { type: "ReplicaFailure", status: "True", message: "exceeded quota for volumes" };
     const given = at(undefined, "Pending", { replicaSet: replicaSetWith([failure]) });
     expect([isInTrouble(given), waitsForVolume(given)]).toEqual([true, false]);
   });
 
-  test("storage classes are read only after ten seconds", () => {
+  test("and storage classes are read after ten seconds", () => {
     expect([9_999, 10_000].map((ageMs) => waitsForVolume(at(unscheduled(NO_VOLUME, ageMs))))).toEqual([false, true]);
   });
 });
 
-test("up to ten storage classes are named, and the others are counted", () => {
+test("ten storage classes are named in the message, and further classes are counted", () => {
   const names = (count: number) => Array.from({ length: count }, (_, n) => `class-${n}`);
   const of = (count: number) =>
     whyNotReady(
@@ -114,15 +114,27 @@ function replicaSetWith(conditions: readonly object[]): ReplicaSet {
 }
 
 test.each([
-  ["ReplicaFailure is True", [{ type: "ReplicaFailure", status: "True", message: "quota" }], true],
-  ["ReplicaFailure is False", [{ type: "ReplicaFailure", status: "False", message: "quota" }], false],
-  ["another condition is True", [{ type: "Other", status: "True", message: "quota" }], false],
-])("the reason for a missing pod when %s", (_when, conditions, isFailed) => {
+  [
+    "is the ReplicaSet's message when ReplicaFailure is True",
+    [{ type: "ReplicaFailure", status: "True", message: "quota" }],
+    true,
+  ],
+  [
+    "is that the pod is not created yet when ReplicaFailure is False",
+    [{ type: "ReplicaFailure", status: "False", message: "quota" }],
+    false,
+  ],
+  [
+    "is that the pod is not created yet when another condition is True",
+    [{ type: "Other", status: "True", message: "quota" }],
+    false,
+  ],
+])("the reason for a missing pod %s", (_when, conditions, isFailed) => {
   const given = at(undefined, "Bound", { replicaSet: replicaSetWith(conditions) });
   expect(whyNotReady(given)).toBe(isFailed ? "its pod cannot be created: quota" : "its pod is not created yet");
   expect(isInTrouble(given)).toBe(isFailed);
 });
 
-test("the ten seconds count from the creation of the pod, not of its ReplicaSet", () => {
+test("a pod has a problem ten seconds after its own creation, whatever its ReplicaSet's age is", () => {
   expect([9_999, 10_000].map((ageMs) => isInTrouble(at(unscheduled(NO_VOLUME, ageMs))))).toEqual([false, true]);
 });

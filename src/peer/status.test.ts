@@ -27,11 +27,11 @@ function young(ageMs: number, before?: EtcdPeerStatus): PeerSnapshot {
 }
 
 test.each([
-  ["when it is created", 0, true],
-  ["seconds later", 9_999, true],
+  ["not at its creation", 0, true],
+  ["not within its first ten seconds", 9_999, true],
   ["after ten seconds", 10_000, false],
-  ["with a clock that is behind", -1, false],
-])("peer status: the pod's progress is reported after ten seconds: %s", (_when, ageMs, quiet) => {
+  ["when the clock is behind", -1, false],
+])("peer status: the problem of a new peer's pod is reported %s", (_when, ageMs, quiet) => {
   const given = young(ageMs);
   const [ready] = statusOf(given).conditions ?? [];
   expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "PodPending" });
@@ -90,21 +90,24 @@ test.each([
   [{ peer: 60, replicaSet: 9 }, false],
   [{ peer: 60, replicaSet: 9, pod: 9 }, false],
   [{ peer: -1, replicaSet: 9, pod: 9 }, false],
-])("peer status: a late pod is not reported during the peer's first minute: ages %j", (seconds, isQuiet) => {
-  const given = madeBefore(seconds);
-  expect(statusOf(given).conditions).toMatchObject([{ reason: "PodPending" }]);
-  expect(mayWait(given, statusOf(given))).toBe(isQuiet);
-});
+])(
+  "peer status: a young pod's problem waits in the peer's first minute, at ages %j in seconds: %s",
+  (seconds, isQuiet) => {
+    const given = madeBefore(seconds);
+    expect(statusOf(given).conditions).toMatchObject([{ reason: "PodPending" }]);
+    expect(mayWait(given, statusOf(given))).toBe(isQuiet);
+  },
+);
 
 test.each([
-  ["quiet, when its pod has been ready for seconds", 59, { for: 9.9 }, true],
-  ["reported, when its pod has been ready for ten seconds", 59, { for: 10 }, false],
-  ["reported, with a clock that is behind", 59, { for: -0.1 }, false],
-  ["reported, a minute after the peer was created", 60, { for: 1 }, false],
-  ["reported, when it is unknown since when its pod is ready", 59, {}, false],
-  ["reported, when its pod is not ready", 59, { for: 1, status: "False" }, false],
-  ["quiet, when only another condition of its pod is new", 59, { for: 1, type: "Initialized" }, false],
-])("peer status: a new member that was not reached: %s", (_, peerAge, change, isQuiet) => {
+  ["waits while its pod has been ready for less than ten seconds", 59, { for: 9.9 }, true],
+  ["is reported when its pod has been ready for ten seconds", 59, { for: 10 }, false],
+  ["is reported when the clock is behind", 59, { for: -0.1 }, false],
+  ["is reported a minute after the peer was created", 60, { for: 1 }, false],
+  ["is reported when the transition time of its pod is unknown", 59, {}, false],
+  ["is reported when its pod is not ready", 59, { for: 1, status: "False" }, false],
+  ["is reported when only another condition of its pod is new", 59, { for: 1, type: "Initialized" }, false],
+])("peer status: that a new member does not answer %s", (_, peerAge, change, isQuiet) => {
   const bare = madeBefore({ peer: peerAge, replicaSet: 50, pod: 50 }, "silence");
   const { for: since, ...rest } = { type: "Ready", status: "True", for: undefined, ...change };
   const condition = { ...rest, ...(since === undefined ? {} : { lastTransitionTime: ago(since) }) };
@@ -116,7 +119,7 @@ test.each([
   expect(mayWait(given, { conditions: [said("Ready", "False", "ClaimTaken")] })).toBe(false);
 });
 
-test("peer status: a peer without a time of creation is not new", () => {
+test("peer status: a peer without a creation time is not new", () => {
   const given = young(0);
   const { creationTimestamp: _, ...metadata } = given.peer.metadata;
   expect(mayWait({ ...given, peer: { ...given.peer, metadata } }, statusOf(given))).toBe(false);
@@ -126,7 +129,7 @@ function said(type: string, status: "True" | "False", reason: string) {
   return { type, status, reason, message: "", observedGeneration: 1, lastTransitionTime: "2026-01-01T11:30:00Z" };
 }
 
-test("peer status: a new peer is reported at once when it was ready, or its pod is not the only problem", () => {
+test("peer status: a new peer's problem is reported at once when it was ready, or is not its pod's", () => {
   const given = young(1_000);
   const status = (...conditions: ReturnType<typeof said>[]): EtcdPeerStatus => ({ conditions });
   const pending = said("Ready", "False", "PodPending");
@@ -138,14 +141,14 @@ test("peer status: a new peer is reported at once when it was ready, or its pod 
   expect(mayWait(young(1_000, status(said("Other", "True", "Other"), pending)), status(pending))).toBe(true);
 });
 
-describe("the status of a new member waits for the fence", () => {
+describe("the first status of a new member", () => {
   const cases = [
-    ["until the member is fenced", 0, { isFenced: false, isSeen: true }, 30_000],
-    ["until the next pod would be fenced, too", 29_999, { isFenced: true, isSeen: false }, 1],
-    ["until now, when the member is fenced", 1_000, { isFenced: true, isSeen: true }, 0],
-    ["at most half a minute after its pod became ready", 30_000, { isFenced: false, isSeen: true }, 0],
-    ["not with a clock that is behind", -1, { isFenced: false, isSeen: true }, 0],
-    ["not when it is unknown since when its pod is ready", undefined, { isFenced: false, isSeen: true }, 0],
+    ["waits until the member is fenced", 0, { isFenced: false, isSeen: true }, 30_000],
+    ["waits until the ReplicaSet controller has observed the fence", 29_999, { isFenced: true, isSeen: false }, 1],
+    ["is written at once when the member and its ReplicaSet are fenced", 1_000, { isFenced: true, isSeen: true }, 0],
+    ["waits at most half a minute after the pod became ready", 30_000, { isFenced: false, isSeen: true }, 0],
+    ["does not wait when the clock is behind", -1, { isFenced: false, isSeen: true }, 0],
+    ["does not wait when the transition time of the pod is unknown", undefined, { isFenced: false, isSeen: true }, 0],
   ] as const;
   test.each(cases)("peer status: %s", (_when, readyForMs, { isFenced, isSeen }, inMs) => {
     const given = peer({ stage: isFenced ? "fenced" : "starting" });
@@ -163,7 +166,7 @@ describe("the status of a new member waits for the fence", () => {
   });
 });
 
-test("peer status: the status has the observed generation, and keeps conditions of others", () => {
+test("peer status: the status has the observed generation, and keeps other conditions", () => {
   const given = peer({ status: { conditions: [said("Other", "True", "Other")] } });
   const statusAt = (generation: number | undefined) => {
     const { generation: _, ...metadata } = given.peer.metadata;
@@ -177,7 +180,7 @@ test("peer status: the status has the observed generation, and keeps conditions 
   expect(statusAt(undefined).observedGeneration).toBe(0);
 });
 
-test("peer status: failing observations are recorded with and without an earlier status", () => {
+test("peer status: an observation's error is recorded with and without an earlier status", () => {
   const { peer: settled } = peer();
   const condition = { type: "Other", status: "True", reason: "X", message: "", observedGeneration: 1 };
   const other = { ...condition, lastTransitionTime: "2026-01-01T00:00:00Z" };
@@ -194,7 +197,7 @@ test("peer status: failing observations are recorded with and without an earlier
   });
 });
 
-test("peer status: a member that sleeps is Asleep, and ClaimLost without its claim", () => {
+test("peer status: a sleeping member is Asleep, and ClaimLost when its claim does not exist", () => {
   const isAsleep = true;
   const stopped = peer({ with: { isAsleep, pod: undefined, endpoint: undefined } });
   const asleep = { ...stopped, replicaSet: born<ReplicaSet>(replicaSet(stopped)) };

@@ -17,7 +17,7 @@ function held() {
   return { reads, answer, storageClasses: new StorageClasses({ list } as never) };
 }
 
-test("concurrent reads of the storage classes share one request, and a later one sends another", async () => {
+test("concurrent reads of the storage classes share one request, and a later read sends another", async () => {
   const { reads, answer, storageClasses } = held();
   const asked = Array.from({ length: 300 }, () => storageClasses.read(never));
   answer();
@@ -30,7 +30,7 @@ test("concurrent reads of the storage classes share one request, and a later one
   expect(reads).toHaveLength(2);
 });
 
-test("an aborted read of the storage classes fails at once, and the others are answered", async () => {
+test("a cancelled read of the storage classes fails at once, and the others continue", async () => {
   const { answer, storageClasses } = held();
   const stop = new AbortController();
   const gaveUp = expect(storageClasses.read(stop.signal)).rejects.toThrow("enough");
@@ -42,7 +42,7 @@ test("an aborted read of the storage classes fails at once, and the others are a
   await expect(storageClasses.read(stop.signal)).rejects.toThrow("enough");
 });
 
-test("a read after a failed one sends a request again", async () => {
+test("a read of the storage classes after a failed one sends another request", async () => {
   const { reads, answer, storageClasses } = held();
   const failed = expect(storageClasses.read(never)).rejects.toThrow("a fault");
   reads[0]?.reject(new Error("a fault"));

@@ -71,7 +71,7 @@ async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, liv
 
 const verbs = ({ requests }: { requests: readonly Request[] }) => requests.map(({ verb, of }) => `${verb} ${of}`);
 
-test("objects are created only while their restore exists", async () => {
+test("claims and Jobs are created only while their EtcdRestore exists", async () => {
   const makes: readonly [RestoreStep, readonly string[]][] = [
     [
       { do: "createClaim", claim: restoredClaim(snapshot, "restored-0") },
@@ -97,7 +97,7 @@ test("objects are created only while their restore exists", async () => {
   }
 });
 
-describe("the cluster", () => {
+describe("the restored cluster", () => {
   const identified = restore({ stage: "told" });
   const make: RestoreStep = { do: "createCluster", cluster: restoredCluster(identified) };
   const claimsOf = (change: (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined) => ({
@@ -108,7 +108,7 @@ describe("the cluster", () => {
     },
   });
 
-  test("is created only while its restore and its claims exist", async () => {
+  test("is created only while its EtcdRestore and its claims exist", async () => {
     const done = await requestsOf(make, identified, claimsOf((claim) => claim)); // biome-ignore format: one line
     const asked = ["get etcdrestores", ...Array(3).fill("get persistentvolumeclaims")];
     expect(verbs(done)).toEqual([...asked, "create etcdclusters"]);
@@ -123,12 +123,12 @@ describe("the cluster", () => {
     ],
     ["was replaced", (claim) => ({ ...claim, metadata: { ...claim.metadata, uid: "another" } })],
     ["has lost its identity", (claim) => ({ ...claim, metadata: { ...claim.metadata, annotations: {} } })],
-  ])("is not created when a claim %s and the cache does not show it yet", async (_, change) => {
+  ])("is not created when a claim %s and the cache is stale", async (_, change) => {
     const known = { plural: "persistentvolumeclaims", name: "restored-1" };
     await expect(requestsOf(make, identified, claimsOf(change))).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("is not created when its restore is gone", async () => {
+  test("is not created when its EtcdRestore is gone", async () => {
     const live = { ...claimsOf((claim) => claim), restore: absent };
     await expect(requestsOf(make, identified, live)).rejects.toMatchObject({ code: "KubeConflict" });
   });
@@ -155,7 +155,7 @@ test("a claim that a cluster has taken is not annotated, even with a stale cache
   expect(verbs(await requestsOf(tell, snapshot, { cluster: waiting }))).toContain("patch persistentvolumeclaims");
 });
 
-test("a claim is annotated and deleted only as it was observed", async () => {
+test("a claim is patched and deleted with its observed uid and resourceVersion as preconditions", async () => {
   const { uid, resourceVersion } = claim.metadata;
   const preconditions = { uid, resourceVersion };
   const identified = await requestsOf({ do: "tellClaim", claim, annotations });
@@ -175,7 +175,7 @@ test("a claim is annotated and deleted only as it was observed", async () => {
   expect(gone.written).toMatchObject({ kind: "deleted", uid, ref: { namespace: "foo", name: "restored-0" } });
 });
 
-describe("a claim of a restore that was given up", () => {
+describe("a claim of a failed or deleted restore", () => {
   const given = restore({ deleting: true });
   const remove: RestoreStep = { do: "deleteClaim", claim };
 
@@ -191,7 +191,7 @@ describe("a claim of a restore that was given up", () => {
   const began = { ...given.restore, status: { phase: "Failed", begun: true } } as const;
   test.each<{ what: string; live: Live }>([
     { what: "a cluster has taken the claims", live: { cluster: present(clusterOf(given, true)) } },
-    { what: "a cluster was made of the claims", live: { cluster: present(clusterOf(given)) } },
+    { what: "a cluster was created from the claims", live: { cluster: present(clusterOf(given)) } },
     { what: "another claim has an identity", live: { claim: present(claimAt(given, "restored-1", true)) } },
     { what: "the status records that a cluster may have begun", live: { restore: present(began) } },
     { what: "the EtcdRestore is neither deleted nor failed", live: { restore: present(etcdRestore()) } },
@@ -206,7 +206,7 @@ describe("a claim of a restore that was given up", () => {
   });
 });
 
-test("a Job is deleted by its uid, with its pods", async () => {
+test("a Job is deleted with its uid as precondition, and its pods with it", async () => {
   const { requests, written } = await requestsOf({ do: "deleteJob", job });
   const { uid, name } = job.metadata;
   expect(requests).toEqual([
@@ -215,7 +215,7 @@ test("a Job is deleted by its uid, with its pods", async () => {
   expect(written).toMatchObject({ kind: "deleted", uid });
 });
 
-test("the finalizer is added and removed beside others, with uid and resourceVersion", async () => {
+test("adding or removing the finalizer keeps other finalizers and has uid and resourceVersion as preconditions", async () => {
   const bare = restore({ held: false });
   const options = { type: "merge", preconditions: { uid: bare.restore.metadata.uid, resourceVersion: "100" } };
   const patch = (finalizers: readonly string[]) => [

@@ -9,7 +9,7 @@ import { identityAnnotations, memberNames, restoredIdentity, restoredSpec } from
 const restore = etcdRestore();
 const url = (name: string) => `http://${name}.restored.foo.svc:2380`;
 
-test("the identity is derived from the members' URLs and a token with the restore's uid", () => {
+test("the identity is derived from the members' peer URLs and a token with the restore's uid", () => {
   const token = `foo/restored/${UID}`;
   const identity = identityFor({ token, members: NAMES.map((name) => ({ name, peerUrl: url(name) })) });
   expect(memberNames(restore)).toEqual(NAMES);
@@ -20,7 +20,7 @@ test("the identity is derived from the members' URLs and a token with the restor
   });
 });
 
-test("members with TLS have other IDs, and their claims record the scheme", () => {
+test("members with TLS have other member IDs, and their claims record the https scheme", () => {
   const { clusterTemplate } = restore.spec;
   const spec = { ...clusterTemplate.spec, tls: clusterTlsSchema.parse({}) };
   const secured = { ...restore, spec: { ...restore.spec, clusterTemplate: { ...clusterTemplate, spec } } };
@@ -31,7 +31,7 @@ test("members with TLS have other IDs, and their claims record the scheme", () =
     expect(identityAnnotations(secured, name)).toMatchObject({ "etcd.improbable.io/peer-scheme": "https" });
 });
 
-test("each claim records its member; another restore has another cluster ID", () => {
+test("each claim records its member's ID, and each restore has a cluster ID of its own", () => {
   const { clusterID, token, members } = restoredIdentity(restore);
   for (const { name, id } of members)
     expect(identityAnnotations(restore, name)).toEqual({
@@ -45,7 +45,7 @@ test("each claim records its member; another restore has another cluster ID", ()
   expect(restoredIdentity(another).clusterID).not.toBe(clusterID);
 });
 
-test("a cluster without spec.tls uses TLS, like any new cluster", () => {
+test("a restored cluster without spec.tls uses TLS, and a restore that began with http keeps http", () => {
   const { tls: _, ...spec } = restore.spec.clusterTemplate.spec;
   const open = { ...restore, spec: { ...restore.spec, clusterTemplate: { clusterName: "restored", spec } } };
   const { clusterID, members } = restoredIdentity(open);

@@ -15,18 +15,18 @@ const OBJECTS: readonly [object, string, readonly string[]][] = [
 ]; // biome-ignore format: a table
 
 for (const [object, url, secrets] of OBJECTS)
-  test(`an object is read from its location: ${url}, with ${secrets.join(" and ")}`, () => {
+  test(`a restore from ${url} reads that object, with the Secrets [${secrets.join(", ")}]`, () => {
     const { target } = goodObject(of(object));
     expect([target.url, target.key]).toEqual([url, "a/k"]);
     expect(secretNamesOf(of(object))).toEqual(secrets);
   });
 
-test("the default credentials Secret may be missing, so pods do not wait for it", () => {
+test("pods do not wait for the default credentials Secret, which may be missing", () => {
   expect(secretNamesOf(restore({ spec: BY_URL }))).toEqual([]);
   expect(secretNamesOf(restore({ spec: ON_VOLUME }))).toEqual(["key"]);
 });
 
-test("an EtcdBackup's object is at its status URL, with the key and Secrets of its spec", () => {
+test("an EtcdBackup is restored from its status URL, with the key and Secrets of its spec", () => {
   const spec = {
     destination: { url: { template: "s3://bb/{{ .Name }}.db" } },
     encryption: { keySecret: { name: "e" } },

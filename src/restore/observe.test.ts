@@ -109,7 +109,7 @@ function memberPod(podIP: string, isReady = true): Pod {
   return { apiVersion: "v1", kind: "Pod", metadata: { namespace: "foo", name: podIP }, status } as unknown as Pod;
 }
 
-test("a restore is observed with its members; Jobs and pods are matched by controller", async () => {
+test("a restore is observed with its members, and its Jobs and pods are matched by controller uid", async () => {
   const given = restore();
   const seen = await seenIn({ snapshot: given });
   expect(seen).toEqual(given);
@@ -126,14 +126,14 @@ test("a restore is observed with its members; Jobs and pods are matched by contr
   expect((await seenIn({ snapshot: stray })).members.map(({ filling }) => filling?.pods)).toEqual([[], [], []]);
 });
 
-test("a deleted restore is absent", async () => {
+test("a restore that does not exist is observed as absent", async () => {
   const { reads } = await look();
   expect(
     await observeRestore(reads, { of: () => Promise.resolve([]) }, { namespace: "foo", name: "none" }, signal),
   ).toEqual(absent);
 });
 
-test("other claims of the cluster are sorted, without members' and quarantined ones", async () => {
+test("other claims of the cluster are sorted, without members' and quarantined claims", async () => {
   const aside = foreignClaim("restored-7");
   const claims = [
     foreignClaim("restored-9"),
@@ -148,7 +148,7 @@ test("other claims of the cluster are sorted, without members' and quarantined o
   expect(otherClaims.map(({ metadata }) => metadata.name)).toEqual(["restored-4", "restored-9"]);
 });
 
-test("for an ended restore nothing is requested", async () => {
+test("the API server is not asked for an ended restore", async () => {
   const { asked, warned } = await look({
     snapshot: restore({ stage: "ready", status: { phase: "Completed" } }),
     members: [memberPod("10.0.0.1")],
@@ -175,7 +175,7 @@ test("the source's claim is read from the API server until a Job exists", async 
   expect(dark.seen).toEqual(unknown("no"));
 });
 
-test("claims without identity are read from the API server when a cluster has begun with them", async () => {
+test("claims without identity are read from the API server when a cluster may have used them", async () => {
   const behind = restore({ stage: "filled", with: { cluster: clusterOf(restore(), true) } });
   const identified = restore({ stage: "told" }).members.map(({ claim }) => claim);
   const asked = ["claim restored-0", "claim restored-1", "claim restored-2"];
@@ -197,7 +197,7 @@ test("claims without identity are read from the API server when a cluster has be
   expect((await look({ snapshot: { ...behind, cluster: other } })).asked).toEqual(asked);
 });
 
-describe("before a restore fails for good the API server is asked", () => {
+describe("before a restore fails for good, the operator asks the API server", () => {
   const identified = restore({ stage: "told" });
   const cluster = {
     ...clusterOf(identified, true),
@@ -207,12 +207,12 @@ describe("before a restore fails for good the API server is asked", () => {
   const fresh = restore({ stage: "new", with: { cluster } });
   const gone = (kind: string, name: string) => ({ live: (...of: [string, string]) => (of.join() === `${kind},${name}` ? absent : undefined) }); // biome-ignore format: one line
 
-  test("whether the cluster in the way exists", async () => {
+  test("whether the cluster with the restored cluster's name exists", async () => {
     expect(verdictOf(await seenIn({ snapshot: fresh }))).toMatchObject({ phase: "Failed", reason: "ClusterExists" });
     expect(verdictOf(await seenIn({ snapshot: fresh, ...gone("EtcdCluster", "restored") })).phase).toBe("Pending");
   });
 
-  test("whether the claims of members and others exist", async () => {
+  test("whether claims of members and of later ordinals exist", async () => {
     const claims = [foreignClaim("restored-0"), foreignClaim("restored-7")];
     const snapshot = withMember(restore({ stage: "new" }), 0, { claim: claims[0] });
     const there = (...names: readonly string[]) => ({
@@ -229,7 +229,7 @@ describe("before a restore fails for good the API server is asked", () => {
     expect((await seen()).phase).toBe("Pending");
   });
 
-  test("whether a claim is lost", async () => {
+  test("whether a missing claim is lost", async () => {
     const lost = withMember(identified, 1, { claim: undefined });
     const live = (_: string, name: string) => {
       const claim = identified.members.find((member) => member.name === name)?.claim;
@@ -240,20 +240,20 @@ describe("before a restore fails for good the API server is asked", () => {
     expect(verdictOf(await seenIn({ snapshot: lost, live: others }))).toMatchObject({ reason: "ClaimLost" });
   });
 
-  test("whether the EtcdBackup is the one that failed", async () => {
+  test("whether the EtcdBackup has failed", async () => {
     const snapshot = restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } });
     expect(verdictOf(await seenIn({ snapshot })).reason).toBe("BackupFailed");
     const live = (kind: string) => (kind === "EtcdBackup" ? present(sourceBackup()) : undefined);
     expect(verdictOf(await seenIn({ snapshot, live })).phase).toBe("Pending");
   });
 
-  test("an unanswered request does not fail a restore", async () => {
+  test("and keeps the restore pending when the API server does not answer", async () => {
     const { seen } = await look({ snapshot: fresh, live: (kind) => (kind === "EtcdCluster" ? unknown("no") : undefined) }); // biome-ignore format: one line
     expect(seen).toEqual(unknown("no"));
   });
 });
 
-test("pods of a failed Job or an overdue report are read from the API server while no claim is identified", async () => {
+test("pods are read from the API server after a Job failed or its report is a minute overdue", async () => {
   const overdueMs = Date.parse("2026-01-01T12:01:00Z");
   const filled = restore({ stage: "filled" });
   const { job, pods } = filled.members[1]!.filling!;
@@ -275,7 +275,7 @@ test("pods of a failed Job or an overdue report are read from the API server whi
   expect((await look({ snapshot: later, nowMs: overdueMs })).asked).toEqual([]);
 });
 
-test("Kubernetes' warnings are read when nothing has run for five seconds", async () => {
+test("Kubernetes' warnings are read when no container has run for five seconds", async () => {
   const starting = restore({ stage: "starting" });
   const made = Date.parse("2026-01-01T11:59:50Z");
   expect((await look({ snapshot: starting, nowMs: made + 4_999 })).warned).toEqual([]);
@@ -302,7 +302,7 @@ test("a Ready cluster's revision is read from a member with a ready pod and the 
   await expect(look({ snapshot: ready, members, revision: cancelled })).rejects.toThrow("stop");
 });
 
-test("Jobs and pods of a restore wake the controller, and ended restores are left alone", () => {
+test("Jobs and pods of a restore trigger its reconciliation, and ended restores are not open", () => {
   const [member] = restore().members;
   const { job, pods } = member!.filling!;
   const bare = { ...job, metadata: { ...job.metadata, labels: {} } };
@@ -316,7 +316,7 @@ test("Jobs and pods of a restore wake the controller, and ended restores are lef
   ).toEqual([true, false, false]);
 });
 
-test("the status is written when it differs, and a failed observation is shown", async () => {
+test("the status is written only when it differs, and an observation's error is written to it", async () => {
   const written: unknown[] = [];
   const kube = {
     replace: (_: unknown, object: { status: unknown }) => {

@@ -10,12 +10,12 @@ const job = jobOf(snapshot, snapshot.members[0]!);
 const at = (time: string) => Date.parse(`2026-01-01T11:59:${time}Z`);
 const later = { creationTimestamp: "2026-01-01T11:59:55Z" };
 
-test("nothing is idle while a container runs", () => {
+test("a Job is not idle while a container of its pod runs", () => {
   expect(idleSince({ job, pods: [restorePod(job, "Pending", [ended(0), { running: {} }])] }, FILLERS)).toBeUndefined();
 });
 
 test.each(["fetch", "base", "replay", "etcdutl", "finish"])(
-  "no pod is idle while %s runs, with any other containers",
+  "a Job is not idle while container %s runs, and another container does not count",
   (name) => {
     const pod = restorePod(job, "Pending", []);
     const status = { ...pod.status!.containerStatuses![0]!, name, state: { running: {} } };
@@ -29,7 +29,7 @@ test.each(["fetch", "base", "replay", "etcdutl", "finish"])(
   },
 );
 
-test("the fetched snapshot is reported by the succeeded pod, else the running one, else the last", () => {
+test("the fetched snapshot is taken from the succeeded pod, else the running one, else the last", () => {
   const pod = (phase: string, sha256: string, name: string) =>
     restorePod(job, phase, [ended(0, broughtWith({ sha256 })), { running: {} }], { name, uid: name });
   const [good, bad, next] = [pod("Succeeded", "a", "a"), pod("Failed", "b", "b"), pod("Pending", "c", "c")];
@@ -45,7 +45,7 @@ test("the fetched snapshot is reported by the succeeded pod, else the running on
   expect(brought(bad, silent)).toBe("b");
 });
 
-test("a Job is idle since the last creation, deletion or container end", () => {
+test("a Job is idle since the last creation, deletion or end of a container", () => {
   expect(idleSince({ job, pods: [] }, FILLERS)).toBe(Date.parse(MADE_AT));
   expect(idleSince({ job, pods: [restorePod(job, "Pending", [], later)] }, FILLERS)).toBe(at("55"));
   const going = { ...later, deletionTimestamp: "2026-01-01T11:59:58Z" };
@@ -59,7 +59,7 @@ test.each<[string, number, AgentReport | string, string]>([
   ["replay", 2, failure("BadKey", "the key is wrong"), "BadKey: the key is wrong"],
   ["etcdutl", 1, "", "RestoreToolFailed: etcdutl ended with exit code 1 (Error)"],
   ["finish", 2, failure("NoSpace", "the volume is full"), "NoSpace: the volume is full"],
-])("in a point-in-time restore the failure of %s is the reason", (name, exitCode, words, expected) => {
+])("a point-in-time restore reports the failure of container %s as its reason", (name, exitCode, words, expected) => {
   const state = ended(exitCode, words);
   const pod = restorePod(job, "Failed", []);
   const initContainerStatuses = [{ ...pod.status!.initContainerStatuses![0]!, name, state }];

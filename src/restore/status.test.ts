@@ -47,7 +47,7 @@ function failing(states: readonly object[], reason?: string): RestoreSnapshot {
   return withMember(running, 1, { filling: failed(job, states, reason) });
 }
 
-test("a running restore shows its progress, its snapshot and the future cluster's identity", () => {
+test("a running restore's status has its progress, object URL, Jobs and future cluster ID", () => {
   expect(statusOf(running)).toEqual({
     observedGeneration: 1,
     phase: "Pending",
@@ -65,7 +65,7 @@ test("a running restore shows its progress, its snapshot and the future cluster'
   expect(CLUSTER_ID).toMatch(/^[0-9a-f]{10,16}$/);
 });
 
-test("what an agent reports is shown", () => {
+test("the status shows the snapshot and revision that the agents report", () => {
   const status = statusOf(restore({ stage: "filled" }));
   expect(status).toMatchObject({
     revision: "1000000012",
@@ -84,7 +84,7 @@ test("what an agent reports is shown", () => {
   expect(statusOf(plain)).not.toHaveProperty("revision");
 });
 
-test("of several reports the first good one counts, and the recorded status before that", () => {
+test("the revision is taken from the first valid report, else from the recorded status", () => {
   const word = (revision: string) =>
     restorePod(job, "Succeeded", [ended(0), ended(0), ended(0, { ok: true, kind: "finish", moved: true, revision })]);
   const odd = withMember(restore({ stage: "made" }), 0, { filling: { job, pods: [word("x")] } });
@@ -93,7 +93,7 @@ test("of several reports the first good one counts, and the recorded status befo
   expect(statusOf(restore({ stage: "filled", status: { revision: "7" } })).revision).toBe("7");
 });
 
-test("unchanged conditions keep their time", () => {
+test("a condition keeps its transition time while its status is unchanged", () => {
   const before = {
     observedGeneration: 1,
     lastTransitionTime: MADE_AT,
@@ -113,7 +113,7 @@ test("unchanged conditions keep their time", () => {
   expect(statusOf({ ...running, restore: { ...running.restore, metadata } }).observedGeneration).toBe(0);
 });
 
-test("other conditions of the cluster do not matter", () => {
+test("a restore completes by the cluster's Ready condition, whatever its other conditions are", () => {
   const ready = restore({ stage: "ready" });
   const { status } = ready.cluster!;
   const other = { ...status!.conditions![0]!, type: "Available", status: "False" as const };
@@ -121,7 +121,7 @@ test("other conditions of the cluster do not matter", () => {
   expect(verdictText({ ...ready, cluster })).toContain("Completed True");
 });
 
-test("the agent's reports are shown as they are, and a spec without a source is refused", () => {
+test("the agent's reason and message are shown, and a spec without a source is refused", () => {
   expect(verdictText(failing([ended(2, failure("NoSuchObject", "nothing is there"))]))).toBe(
     "Failed False True NoSuchObject: nothing is there",
   );
@@ -137,14 +137,14 @@ test("a failed pod does not fail a Job while another pod of it runs", () => {
   expect(verdictText(withMember(running, 1, { filling: { job: its, pods: both } }))).toContain("Pending False False");
 });
 
-test("reported facts are kept after their pods are gone", () => {
+test("the revision and snapshot stay in the status after their pods are gone", () => {
   const before = { revision: "7", snapshot: { key: "k", bytes: 1, sha256: "a", revision: "2", hasManifest: false } };
   const status = statusOf(restore({ stage: "new", held: true, status: { ...before, startTime: MADE_AT } }));
   expect(status).toMatchObject({ ...before, startTime: MADE_AT });
   expect(status).not.toHaveProperty("jobNames");
 });
 
-test("the source is shown as the user wrote it", () => {
+test("the status shows the source as the user wrote it", () => {
   expect(statusOf(restore({ spec: BY_URL }))).toMatchObject({
     source: "s3://bucket/k.db?region=eu-1",
     objectURL: "s3://bucket/k.db?region=eu-1",
@@ -155,20 +155,20 @@ test("the source is shown as the user wrote it", () => {
   expect(statusOf(nowhere)).not.toHaveProperty("objectURL");
 });
 
-describe("progress:", () => {
+describe("conditions show", () => {
   const cases: readonly [string, RestoreSnapshot, string][] = [
     [
-      "completed",
+      "completion when the cluster is Ready at the restored revision",
       restore({ stage: "ready" }),
       "Completed True False Completed: EtcdCluster restored is Ready, at revision 1000000012",
     ],
     [
-      "the cluster starts",
+      "the creation of the cluster when all claims are filled",
       restore({ stage: "told" }),
       "Pending False False StartingCluster: all claims are filled; EtcdCluster restored is created next",
     ],
     [
-      "a wrong key, with the name of the Secret",
+      "a wrong encryption key, with the name of the Secret",
       { ...failing([ended(2, failure("BadKey", "no"))]), restore: etcdRestore({ spec: ON_VOLUME }) },
       "Failed False True BadKey: no (Secret key)",
     ],
@@ -178,93 +178,101 @@ describe("progress:", () => {
       "Failed False True WrongCredentials: no (Secret s3)",
     ],
     [
-      "a refusal by the store, with the name of the Secret",
+      "a refusal by the object store, with the name of the Secret",
       failing([ended(2, failure("AccessDenied", "no"))]),
       "Failed False True AccessDenied: no (Secret s3)",
     ],
     [
-      "the store's certificate, with the name of the Secret",
+      "a store certificate that is not trusted, with the name of the Secret",
       failing([ended(2, failure("StoreTLS", "no"))]),
       "Failed False True StoreTLS: no (Secret s3)",
     ],
     [
-      "a wrong key for an unencrypted source",
+      "a wrong key for a source without an encryption Secret, without a Secret's name",
       failing([ended(2, failure("BadKey", "no"))]),
       "Failed False True BadKey: no",
     ],
     [
-      "no object",
+      "a missing object",
       failing([ended(2, failure("NoSuchObject", "nothing is there"))]),
       "Failed False True NoSuchObject: nothing is there",
     ],
-    ["users", failing([ended(2, failure("AuthEnabled", "users"))]), "Failed False True AuthEnabled: users"],
     [
-      "existing data",
+      "that auth is enabled in the snapshot",
+      failing([ended(2, failure("AuthEnabled", "users"))]),
+      "Failed False True AuthEnabled: users",
+    ],
+    [
+      "a data directory that exists already",
       failing([ended(0), ended(0), ended(2, failure("DataExists", "data"))]),
       "Failed False True DataExists: data",
     ],
     [
-      "a reason that restores do not have",
+      "Internal for a reason that restores do not have",
       failing([ended(2, failure("ObjectExists", "odd"))]),
       "Failed False True Internal: odd",
     ],
     [
-      "etcdutl without output",
+      "the exit code of etcdutl when it has no output",
       failing([ended(0), ended(137)]),
       "Failed False True RestoreToolFailed: etcdutl ended with exit code 137 (Error)",
     ],
     [
-      "a pod without a report",
+      "a failed pod without a report",
       failing([ended(0), ended(0), ended(1, "killed")]),
       `Failed False True AgentFailed: Job ${job.metadata.name} left no report: container finish ended: Error with exit code 1 (killed)`,
     ],
     [
-      "a Job without a pod",
+      "a failed Job without a pod",
       { ...failing([], "BackoffLimitExceeded"), takenAtMs: running.takenAtMs + 60_000 },
       `Failed False True AgentFailed: Job ${job.metadata.name} left no report: m (BackoffLimitExceeded)`,
     ],
     [
-      "a pod that is being deleted",
+      "a pod that is being deleted, and that a new pod follows",
       withMember(running, 1, {
         filling: { job, pods: [restorePod(job, "Pending", [{ running: {} }], { deletionTimestamp: NOW })] },
       }),
       `Pending False False PodPending: pod ${job.metadata.name}-abcde is being deleted; a new pod follows when it is gone`,
     ],
     [
-      "an image",
+      "an image that cannot be pulled",
       withMember(running, 1, {
         filling: { job, pods: [restorePod(job, "Pending", [ended(0), { waiting: { reason: "ErrImagePull" } }])] },
       }),
       "Pending False False ImageUnavailable",
     ],
     [
-      "a Secret",
+      "a Secret that does not exist",
       restore({ stage: "starting", spec: ON_VOLUME, with: { warnings: ['secret "key" not found'] } }),
       `Pending False False SecretMissing: pod restore-${UID}-0-abcde waits for a Secret, or a key in one, among key: secret "key" not found`,
     ],
     [
-      "a missing volume",
+      "a volume that does not exist",
       restore({ stage: "starting", with: { warnings: ["no volume"] } }),
       `Pending False False PodPending: pod restore-${UID}-0-abcde: container finish waits: PodInitializing; Kubernetes warns: no volume`,
     ],
     [
-      "a pod that has succeeded",
+      "a pod that has succeeded while its Job has not",
       withMember(running, 1, { filling: { job, pods: [restorePod(job, "Succeeded", [])] } }),
       `Pending False False Restoring: the pod of Job ${job.metadata.name} has succeeded`,
     ],
     [
-      "an attempt without a report",
+      "a retry of an attempt without a report",
       withMember(running, 1, { filling: { job, pods: [restorePod(job, "Failed", [ended(137)])] } }),
       `Pending False False Retrying: an attempt of Job ${job.metadata.name} has failed and is retried: container fetch ended: Error with exit code 137`,
     ],
-    ["being deleted", restore({ deleting: true }), "Pending False False Deleting: the restore was given up; Job"],
     [
-      "about to be deleted",
+      "the Jobs that are deleted when the EtcdRestore is deleted",
+      restore({ deleting: true }),
+      "Pending False False Deleting: the restore was given up; Job",
+    ],
+    [
+      "that an EtcdRestore without Jobs and claims is about to be deleted",
       restore({ stage: "new", deleting: true }),
       "Pending False False Deleting: the EtcdRestore is about to be deleted",
     ],
     [
-      "without the operator's image",
+      "that the operator does not know its image",
       restore({ stage: "new", with: { agentImage: undefined } }),
       "Pending False False Waiting: the operator does not know its own image",
     ],
@@ -272,7 +280,7 @@ describe("progress:", () => {
   test.each(cases)("%s", (_, snapshot, wanted) => expect(verdictText(snapshot)).toContain(wanted)); // biome-ignore format: a table
 });
 
-test("a Job that ends before its pod is observed waits for the report, for a limited time", () => {
+test("a Job that failed before its pod was observed waits a minute for the pod's report", () => {
   const { job: its } = failed(job);
   const at = (ms: number) => ({
     ...withMember(running, 1, { filling: { job: its, pods: [] } }),
@@ -284,7 +292,7 @@ test("a Job that ends before its pod is observed waits for the report, for a lim
 
 const rest = (given: Partial<Rest> = {}) => ({ because: "quota", forMs: 1_000, isBrief: false, ...given });
 
-test("a refused step is shown, and waited for while the data is incomplete", () => {
+test("a refused step is shown, and fails the restore after ten minutes while claims are incomplete", () => {
   const refuse =
     (given: Partial<Rest> = {}) =>
     () =>
@@ -306,7 +314,7 @@ test("a refused step is shown, and waited for while the data is incomplete", () 
   expect(verdictText(fresh, refuse({ because: "soon", isBrief: true }))).not.toContain("soon");
 });
 
-test("a refused step that blocks all others is shown, too", () => {
+test("a refused step that blocks all others is shown", () => {
   const held =
     (name: string, given: Partial<Rest> = {}) =>
     (rule: string) =>
@@ -331,7 +339,7 @@ test("a refused step that blocks all others is shown, too", () => {
   );
 });
 
-test("that all claims were filled stays recorded, whatever their annotations are later, also after a failure", () => {
+test("status.begun stays true once all claims were filled, also after a failure or lost annotations", () => {
   expect(statusOf(restore({ stage: "filled" }))).not.toHaveProperty("begun");
   expect(statusOf(restore({ stage: "told" })).begun).toBe(true);
   const wordless = restore({ stage: "claims", with: { cluster: clusterOf(running, true) } });
@@ -342,7 +350,7 @@ test("that all claims were filled stays recorded, whatever their annotations are
   expect(statusOf(restore({ stage: "claims", status: failed }))).toEqual(failed);
 });
 
-test("the status of an ended restore does not change, and it ends once", () => {
+test("the status of an ended restore does not change, and a completion time is set once", () => {
   const done = { phase: "Completed", completionTime: MADE_AT } as const;
   const snapshot = restore({ stage: "new", status: done });
   expect(statusOf(snapshot)).toBe(snapshot.restore.status);
@@ -350,13 +358,13 @@ test("the status of an ended restore does not change, and it ends once", () => {
   expect(statusOf(running)).not.toHaveProperty("completionTime");
 });
 
-test("a restore has not begun while its EtcdBackup is running", () => {
+test("the start time is not set while the EtcdBackup is running", () => {
   const waiting = restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } });
   expect(statusOf(waiting)).not.toHaveProperty("startTime");
   expect(verdictText(waiting)).toBe("Pending False False BackupNotCompleted: EtcdBackup nightly is still running");
 });
 
-test("a claim in the way is shown, and waited for while it is being deleted", () => {
+test("an existing foreign claim fails the restore, and is waited for while it is being deleted", () => {
   const claim = foreignClaim("restored-0");
   const going = { ...claim, metadata: { ...claim.metadata, deletionTimestamp: NOW } };
   expect(verdictText(withMember(restore({ stage: "new" }), 0, { claim }))).toContain("Failed False True ClaimExists");
@@ -370,7 +378,7 @@ test("a claim in the way is shown, and waited for while it is being deleted", ()
   expect(verdictText(withMember(running, 1, { filling: { job: theirs, pods: [] } }))).toContain("NameTaken: Job");
 });
 
-test("failing observations are shown, unless the restore has ended", () => {
+test("an observation's error makes Complete Unknown, unless the restore has ended", () => {
   const status = failingStatus(etcdRestore({ status: { phase: "Pending" } }), "a defect", Date.parse(NOW));
   expect(status).toMatchObject({
     phase: "Pending",

@@ -30,20 +30,20 @@ const cases: Record<string, readonly Case[]> = {
     ...each(IN_ETCD, "for a role that the status does not claim", look({ claimed: false }), "forbidden"),
     ...each(IN_ETCD, "for a role claimed in an earlier etcd", look({ claimed: "elsewhere" }), "forbidden"),
     ...each(IN_ETCD, "for a role of an older EtcdRole", look({ elder: "other" }), "forbidden"),
-    ...each([hold, release, claim], "changes nothing in etcd", look({ claimed: false, elder: "other" }), "allowed"),
+    ...each([hold, release, claim], "for any role", look({ claimed: false, elder: "other" }), "allowed"),
   ],
   "claim-is-asked": [
-    ["claim of a missing role", look({ found: absent }), claim, "allowed"],
-    ["claim of an existing role", look(), claim, "forbidden"],
-    ["claim with spec.takeOver", look({ spec: { takeOver: true } }), claim, "allowed"],
+    ["claimRole for a role that is not in etcd", look({ found: absent }), claim, "allowed"],
+    ["claimRole for an existing role", look(), claim, "forbidden"],
+    ["claimRole for an existing role with spec.takeOver", look({ spec: { takeOver: true } }), claim, "allowed"],
     [
-      "claim with spec.takeOver when the role could not be read",
+      "claimRole with spec.takeOver when the role could not be read",
       look({ spec: { takeOver: true }, found: unknown("silent") }),
       claim,
       "forbidden",
     ],
-    ["claim of a role of an older EtcdRole", look({ elder: "other", found: absent }), claim, "forbidden"],
-    ...each([...IN_ETCD, hold, release], "is no claim", look({ elder: "other" }), "allowed"),
+    ["claimRole for a role of an older EtcdRole", look({ elder: "other", found: absent }), claim, "forbidden"],
+    ...each([...IN_ETCD, hold, release], "for a role of an older EtcdRole", look({ elder: "other" }), "allowed"),
   ],
   "held-first": [
     ...each([add, grant, revoke, claim], "with a finalizer", look(), "allowed"),
@@ -55,7 +55,7 @@ const cases: Record<string, readonly Case[]> = {
   "deletion-is-asked": [
     ...each([remove, release], "while the EtcdRole is being deleted", look(going), "allowed"),
     ...each([remove, release], "while the EtcdRole is not being deleted", look(), "forbidden"),
-    ...each([add, grant, revoke, claim, hold], "deletes nothing", look(), "allowed"),
+    ...each([add, grant, revoke, claim, hold], "while the EtcdRole is not being deleted", look(), "allowed"),
   ],
   "place-is-ready": [
     ...each(IN_ETCD, "for a cluster that serves", look(), "allowed"),
@@ -67,12 +67,12 @@ const cases: Record<string, readonly Case[]> = {
 
 const all = Object.entries(cases).flatMap(([guard, rows]) => rows.map((row) => [guard, ...row] as const));
 
-test.each(all)("%s: %s", (guard, _, given, step, is) => {
+test.each(all)("role guard %s: %s is $4", (guard, _, given, step, is) => {
   const why = ROLE_GUARDS.find((each) => each.name === guard)?.forbids(given, step);
   expect(why === undefined ? "allowed" : "forbidden").toBe(is);
 });
 
-test("every guard has its cases", () => {
+test("every role guard has its cases", () => {
   expect(Object.keys(cases)).toEqual(ROLE_GUARDS.map((guard) => guard.name));
 });
 

@@ -37,7 +37,7 @@ function newOnes(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `ns-${n}/a`);
 }
 
-test("beginnings: a limited number is started side by side, and the next one when one has nothing to do", async () => {
+test("new objects: a limited number has a slot, and the next starts when one has nothing left to do", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 2)) queue.add(key, "new");
   expect(await after(0)).toEqual(newOnes(MOST));
@@ -49,7 +49,7 @@ test("beginnings: a limited number is started side by side, and the next one whe
   expect(await after(0)).toEqual([`ns-${MOST}/a`]);
 });
 
-test("beginnings: a key with a slot is handed out again at once, even while it is new", async () => {
+test("new objects: a key with a slot is handed out again at once when it changes", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -61,7 +61,7 @@ test("beginnings: a key with a slot is handed out again at once, even while it i
   expect(await after(0)).toEqual(["ns-0/a"]);
 });
 
-test("beginnings: a key that had nothing to do and changed during its pass has no slot any more", async () => {
+test("new objects: a key gives up its slot when its pass found nothing to do, although it changed during the pass", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -72,7 +72,7 @@ test("beginnings: a key that had nothing to do and changed during its pass has n
   expect(await after(0)).toEqual(["ns-0/a"]);
 });
 
-test("beginnings: slots are freed when the time of a hanging call is over, whatever happens to the keys", async () => {
+test("new objects: a hanging pass loses its slot after the longest time of a call, and loses it only once", async () => {
   const { queue, after } = begun();
   const keys = newOnes(2 * MOST + 1);
   for (const key of keys) queue.add(key, "new");
@@ -84,7 +84,7 @@ test("beginnings: slots are freed when the time of a hanging call is over, whate
   expect(await after(LONGEST_LOOK_MS)).toEqual(keys.slice(2 * MOST));
 });
 
-test("beginnings: the time of a turn begins when the key is handed out, however long it waits for a worker", async () => {
+test("new objects: a slot's time begins when a worker takes the key, however long it waits for one", async () => {
   const { queue, after } = begun();
   queue.limit(3);
   for (const key of ["busy/a", "busier/a", "busiest/a"]) queue.add(key, "underWay");
@@ -98,7 +98,7 @@ test("beginnings: the time of a turn begins when the key is handed out, however 
   expect(await after(1)).toEqual([`ns-${MOST}/a`]);
 });
 
-test("beginnings: a turn that is over leaves no timer behind that would end the next one", async () => {
+test("new objects: a slot that was given up in time leaves no timer that would end the key's next slot", async () => {
   const { queue, after } = begun();
   queue.add("ns-0/a", "new");
   await after(10_000);
@@ -109,13 +109,9 @@ test("beginnings: a turn that is over leaves no timer behind that would end the 
 });
 
 test.each([
-  [
-    "that fails to observe after a while",
-    SLOW_MS,
-    (queue: KeyedQueue<string>) => queue.done("ns-0/a", undefined, "failed"),
-  ],
-  ["that takes too long", LONGEST_LOOK_MS, (queue: KeyedQueue<string>) => queue.done("ns-0/a")],
-])("beginnings: a key %s waits in the second line until it finishes", async (_which, ms, fails) => {
+  ["whose observation fails late", SLOW_MS, (queue: KeyedQueue<string>) => queue.done("ns-0/a", undefined, "failed")],
+  ["with a pass that takes too long", LONGEST_LOOK_MS, (queue: KeyedQueue<string>) => queue.done("ns-0/a")],
+])("new objects: a key %s waits in the queue for slow keys until it finishes", async (_which, ms, fails) => {
   const { clock, queue, after } = begun();
   queue.add("ns-0/a", "new");
   await after(ms);
@@ -135,7 +131,7 @@ test.each([
   expect(await after(0)).toEqual(["late/a", "ns-0/a"]);
 });
 
-test("beginnings: a key that finishes after its time is back in the first line", async () => {
+test("new objects: a key that finishes late returns to the main queue", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST_AGAIN + 1)) queue.add(key, "new");
   await after(LONGEST_LOOK_MS);
@@ -144,7 +140,7 @@ test("beginnings: a key that finishes after its time is back in the first line",
   expect(await after(0)).toHaveLength(MOST_AGAIN + 1);
 });
 
-test("beginnings: a key that finished within its time stays in the first line, however long that took", async () => {
+test("new objects: a key that finishes within its time stays in the main queue, however long that took", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST_AGAIN + 1)) queue.add(key, "new");
   await after(2 * SLOW_MS);
@@ -153,7 +149,7 @@ test("beginnings: a key that finished within its time stays in the first line, h
   expect(await after(0)).toHaveLength(MOST_AGAIN + 1);
 });
 
-test("beginnings: a key in the second line keeps its position, and is handed out at once after a user's change", async () => {
+test("new objects: a key in the queue for slow keys keeps its position, and a user's edit needs no slot", async () => {
   const { queue, after } = begun();
   const keys = newOnes(MOST_AGAIN + 2);
   for (const key of keys) queue.add(key, "new");
@@ -170,7 +166,7 @@ test("beginnings: a key in the second line keeps its position, and is handed out
   expect(queue.depth).toBe(0);
 });
 
-test("beginnings: a key with a pass that fails at once stays in the first line", async () => {
+test("new objects: a key with a pass that fails at once stays in the main queue", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST_AGAIN + 1)) queue.add(key, "new");
   await after(SLOW_MS - 1);
@@ -179,7 +175,7 @@ test("beginnings: a key with a pass that fails at once stays in the first line",
   expect(await after(0)).toHaveLength(MOST_AGAIN + 1);
 });
 
-test("beginnings: a key that is queued because of a user's change does not wait for a slot as well", async () => {
+test("new objects: a key that is queued because of a user's edit does not wait for a slot as well", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST)) queue.add(key, "new");
   await after(0);
@@ -194,7 +190,7 @@ test("beginnings: a key that is queued because of a user's change does not wait 
   expect(await after(0)).toEqual([]);
 });
 
-test("beginnings: each pass may take as long as a call, and all passes of a turn four times that", async () => {
+test("new objects: each pass may take as long as a call, and all passes with one slot four times that", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -209,7 +205,7 @@ test("beginnings: each pass may take as long as a call, and all passes of a turn
   expect(handed.indexOf(`ns-${MOST}/a`)).toBe(5 * MOST); // At the end of the minute.
 });
 
-test("beginnings: the second line has its own number of slots, and its keys count as waiting", async () => {
+test("new objects: the queue for slow keys has its own number of slots, and its keys count as waiting", async () => {
   const { clock, queue, after } = begun();
   const keys = newOnes(MOST_AGAIN + 2);
   for (const key of keys) queue.add(key, "new");
@@ -222,7 +218,7 @@ test("beginnings: the second line has its own number of slots, and its keys coun
 });
 
 test.each(["asked", "finishing", "underWay"] as const)(
-  "beginnings: a key of urgency %s needs no slot",
+  "new objects: a key of urgency %s needs no slot",
   async (urgency) => {
     const { queue, after } = begun();
     for (const key of newOnes(MOST + 2)) queue.add(key, "new");
@@ -238,7 +234,7 @@ test.each(["asked", "finishing", "underWay"] as const)(
   },
 );
 
-test("beginnings: a periodic recheck neither overtakes waiting keys nor delays one", async () => {
+test("new objects: a periodic recheck neither overtakes waiting keys nor delays a waiting key", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -251,7 +247,7 @@ test("beginnings: a periodic recheck neither overtakes waiting keys nor delays o
   expect(await after(60_000)).toEqual([]);
 });
 
-test("beginnings: keys that wait for a slot count in the queue's depth and age", async () => {
+test("new objects: keys that wait for a slot count in the queue's depth and age", async () => {
   const { clock, queue, after } = begun();
   for (const key of newOnes(MOST + 2)) queue.add(key, "new");
   await after(0);
@@ -261,7 +257,7 @@ test("beginnings: keys that wait for a slot count in the queue's depth and age",
   expect(queue.ageMs).toBe(700);
 });
 
-test("beginnings: a waiting key keeps its position, whatever happens to it", async () => {
+test("new objects: a waiting key keeps its position when it changes again", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 2)) queue.add(key, "new");
   await after(0);
@@ -271,7 +267,7 @@ test("beginnings: a waiting key keeps its position, whatever happens to it", asy
   expect(await after(0)).toEqual([`ns-${MOST}/a`]);
 });
 
-test("beginnings: a waiting key that a user changes counts as waiting since that change", async () => {
+test("new objects: a waiting key that a user edits keeps its waiting time", async () => {
   const { clock, queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -281,7 +277,7 @@ test("beginnings: a waiting key that a user changes counts as waiting since that
   expect(queue.ageMs).toBe(700);
 });
 
-test("beginnings: once closed, no key is started", async () => {
+test("new objects: no key starts after the queue was closed", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -290,7 +286,7 @@ test("beginnings: once closed, no key is started", async () => {
   expect(await after(LONGEST_LOOK_MS)).toEqual([]);
 });
 
-test("beginnings: a namespace alone has two thirds of the slots, and one without a slot is next", async () => {
+test("new objects: a namespace alone has two thirds of the slots, and a namespace without a slot is next", async () => {
   const { queue, after } = begun();
   for (let n = 0; n < 100; n++) queue.add(`many/${n}`, "new");
   expect(await after(0)).toHaveLength((MOST * 2) / 3);
@@ -298,7 +294,7 @@ test("beginnings: a namespace alone has two thirds of the slots, and one without
   expect(await after(0)).toEqual(["one/a", "two/a", "three/a"]);
 });
 
-test("beginnings: a namespace without slots starts within the computed time, whatever hangs or happens", async () => {
+test("new objects: a namespace without slots starts within the computed time, however many others hang", async () => {
   const namespaces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(namespaces, async (sizes) => {
@@ -318,7 +314,7 @@ test("beginnings: a namespace without slots starts within the computed time, wha
   );
 });
 
-test("beginnings: no key is processed twice at once or lost, whatever happens", async () => {
+test("new objects: no key is processed twice at the same time or lost, in any order of events", async () => {
   const happening = fc.oneof(
     fc.record({ does: fc.constant("add" as const), key: fc.nat(39), urgency: fc.constantFrom(...URGENCIES) }),
     fc.record({
@@ -371,7 +367,7 @@ test("beginnings: no key is processed twice at once or lost, whatever happens", 
   );
 });
 
-test("beginnings: fifty namespaces with failing or hanging clusters delay two hundred others by one turn each", async () => {
+test("new objects: fifty namespaces with failing or hanging clusters delay two hundred others by one slot's time each", async () => {
   const { clock, tools } = toyTools();
   const [GOOD, BAD, LOOKS] = [200, 50, 8];
   const made = new Map<string, number>();
@@ -451,29 +447,29 @@ function looping(count: number, looks: readonly Look[]) {
 }
 
 test.each([
-  ["wait for the cluster once everything exists, all", ["step", "step", "wait"], 3 * MOST],
-  ["find nothing, all", ["gone"], 3 * MOST],
+  ["wait for the cluster after two steps, all", ["step", "step", "wait"], 3 * MOST],
+  ["find no object, all", ["gone"], 3 * MOST],
   ["fail, all", ["fail"], 3 * MOST],
-  ["make a step that is rejected, all", ["refused"], 3 * MOST],
-  ["hang, so many", ["hang"], MOST],
-  ["hang after a step, so many", ["step", "hang"], MOST],
-  ["meet a conflict and then hang, so many", ["conflict", "hang"], MOST],
-  ["wait for their own write, so many", ["unseen"], MOST],
-] as const)("beginnings: of objects with passes that %s are started within a second", async (_what, looks, count) => {
+  ["make a rejected step, all", ["refused"], 3 * MOST],
+  ["hang, one per slot", ["hang"], MOST],
+  ["hang after a step, one per slot", ["step", "hang"], MOST],
+  ["meet a conflict and then hang, one per slot", ["conflict", "hang"], MOST],
+  ["wait for their own write, one per slot", ["unseen"], MOST],
+] as const)("new objects: of objects with passes that %s are started within a second", async (_what, looks, count) => {
   const { looked, clock, stop } = looping(3 * MOST, looks);
   for (let n = 0; n < 10; n++) await clock.advance(100);
   expect(looked(1)).toBe(count);
   stop.abort();
 });
 
-test("beginnings: new objects that cannot be worked on take no slot at each recheck", async () => {
+test("new objects: objects that wait take no slot at each recheck", async () => {
   const { looked, clock, stop } = looping(3 * MOST, ["wait", "hang"]);
   for (let n = 0; n < 10; n++) await clock.advance(100);
   expect(looked(2)).toBe(3 * MOST);
   stop.abort();
 });
 
-test("beginnings: new objects with a rejected step take a slot each when it is retried", async () => {
+test("new objects: objects with a rejected step take a slot each when the step is retried", async () => {
   const { looked, clock, stop } = looping(3 * MOST, ["refused", "step", "hang"]);
   for (let n = 0; n < 50; n++) await clock.advance(100);
   expect(looked(3)).toBe(MOST);

@@ -17,7 +17,7 @@ test("conditions: the transition time changes only with the status", () => {
   expect(changed[0]?.lastTransitionTime).toBe("2026-01-03T00:00:00Z");
 });
 
-test("conditions: they are sorted, and other conditions are unchanged", () => {
+test("conditions: new conditions are sorted by type, and other conditions are unchanged", () => {
   const two = withCondition(withCondition([], ready, "t1"), { ...ready, type: "Available" }, "t2");
   expect(two.map(({ type, lastTransitionTime }) => `${type} ${lastTransitionTime}`)).toEqual([
     "Available t2",

@@ -44,7 +44,7 @@ function setup(
   return { controller, loop, stop, running, change, changed, listeners, ...rest };
 }
 
-test("control loop: every existing key gets a pass at the start", async () => {
+test("control loop: every existing object gets a pass at the start", async () => {
   const { controller, stop, running, clock } = setup();
   await clock.advance(0);
   expect(controller.asked).toContain("observe first");
@@ -52,7 +52,7 @@ test("control loop: every existing key gets a pass at the start", async () => {
   await running;
 });
 
-test("control loop: spaced first passes begin with unsettled objects and take a minute at most", async () => {
+test("control loop: first passes that are spaced begin with unsettled objects and take a minute at most", async () => {
   const names = ["first", "begun", ...Array.from({ length: 8 }, (_, n) => `settled-${n}`)];
   const { controller, stop, running, clock, change } = setup(2, {}, names, (toy) => {
     toy.stageOf = ({ name }) => (name === "begun" ? "underWay" : "settled");
@@ -76,7 +76,7 @@ test("control loop: spaced first passes begin with unsettled objects and take a 
   await running;
 });
 
-test("control loop: a change wakes its key", async () => {
+test("control loop: a change in a cache triggers a pass of its object", async () => {
   const { controller, stop, running, clock, change } = setup();
   await clock.advance(0);
   change("second");
@@ -86,7 +86,7 @@ test("control loop: a change wakes its key", async () => {
   await running;
 });
 
-test("control loop: a change wakes a key once when it concerned it before and after, and both keys when it moved", async () => {
+test("control loop: a change triggers one pass of its object, and passes of both objects when it moved", async () => {
   const { controller, stop, running, clock, changed } = setup();
   await clock.advance(0);
   changed("second", "second");
@@ -98,7 +98,7 @@ test("control loop: a change wakes a key once when it concerned it before and af
   await running;
 });
 
-test("control loop: a stuck pass delays only its own key, and shows in the health check", async () => {
+test("control loop: a hanging pass delays only its own object, and fails the health check after a minute", async () => {
   const { controller, loop, stop, running, clock, change } = setup();
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.observing = () => promise;
@@ -117,7 +117,7 @@ test("control loop: a stuck pass delays only its own key, and shows in the healt
   await running;
 });
 
-test("control loop: the pause grows with each failure", async () => {
+test("control loop: the backoff grows with each failure", async () => {
   const { controller, stop, running, clock } = setup();
   controller.observing = () => Promise.reject(new Error("no"));
   await clock.advance(0);
@@ -131,7 +131,7 @@ test("control loop: the pause grows with each failure", async () => {
   await running;
 });
 
-test("control loop: the pause grows with each failure, also when a pass in between waits for its own write", async () => {
+test("control loop: the backoff grows with each failure, also when a pass in between waits for its own write", async () => {
   let asked = 0;
   const expectations = {
     expect: () => undefined,
@@ -146,7 +146,7 @@ test("control loop: the pause grows with each failure, also when a pass in betwe
   await running;
 });
 
-test("control loop: once stopped, it removes its cache listeners and accepts no keys", async () => {
+test("control loop: after its stop it has no cache listeners and accepts no changes", async () => {
   const { controller, stop, running, clock, change, listeners } = setup();
   await clock.advance(0);
   stop.abort();
@@ -158,7 +158,7 @@ test("control loop: once stopped, it removes its cache listeners and accepts no 
   expect(controller.asked.length).toBe(asked);
 });
 
-test("control loop: an edit overtakes keys that were ready before it, and nearly finished work overtakes new work", async () => {
+test("control loop: an edit is processed before waiting objects, and nearly finished objects before new objects", async () => {
   const { controller, stop, running, clock, change } = setup(1);
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.stageOf = ({ name }) => (name.startsWith("begun") ? "finishing" : "new");
@@ -187,7 +187,7 @@ test("control loop: after a step the same object's next pass comes before period
   await running;
 });
 
-test("control loop: a pass longer than a second frees its worker, a namespace runs two per worker at most, and run() waits for all", async () => {
+test("control loop: a pass longer than a second frees its worker, for at most two passes of a namespace per worker", async () => {
   const { controller, stop, running, clock, change } = setup(1);
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.observing = () => promise;
@@ -208,7 +208,7 @@ test("control loop: a pass longer than a second frees its worker, a namespace ru
   await running;
 });
 
-test.each([0, 5_000])("control loop: a failure outside a pass after %d ms ends the loop", async (ms) => {
+test.each([0, 5_000])("control loop: an error outside a pass ends the loop, here after %d ms", async (ms) => {
   const { controller, running, clock } = setup();
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.observing = () => promise;
@@ -231,7 +231,7 @@ const cutShort = {
 } as const;
 
 test.each(Object.entries(cutShort))(
-  "control loop: when the first pass after an edit %s the next one comes before new work",
+  "control loop: when the first pass after an edit %s, the next pass comes before new work",
   async (what, ms) => {
     let isUnseen = false;
     const expectations = {

@@ -9,16 +9,16 @@ const doubling: Rule<number, string> = {
 const waiting: Rule<number, string> = { name: "waiting", decide: () => wait("waiting", "nothing to do yet", 100) };
 const small: Guard<number, string> = { name: "small", forbids: (n) => (n > 10 ? `${n} is too much` : undefined) };
 
-test("decide: the first rule with an opinion wins", () => {
+test("decide: the first rule that decides anything determines the plan", () => {
   expect(decide([silent, doubling, waiting], [], 1)).toMatchObject({ next: "step", rule: "doubling" });
   expect(decide([silent, waiting, doubling], [], 1)).toMatchObject({ next: "wait", rule: "waiting" });
 });
 
-test("decide: without an opinion everything is settled", () => {
+test("decide: the plan is settled when no rule decides anything", () => {
   expect(decide([silent], [small], 99)).toEqual({ next: "settled" });
 });
 
-test("decide: a guard turns a step into a wait under the guard's name, and names the rule that it holds back", () => {
+test("decide: a guard turns a step into a wait that names the guard and the rule", () => {
   expect(decide([doubling], [small], 11)).toMatchObject({
     next: "wait",
     rule: "small",
@@ -44,17 +44,17 @@ test("decide: a deferred step is listed, retried in time, and lets the next rule
   expect(decide([doubling], [], 1, doublingRests)).toEqual({ next: "settled", recheckAfterMs: 700, reports });
 });
 
-test("decide: guards do not check a deferred step, so a forbidden one does not block the next rule", () => {
+test("decide: guards do not check a deferred step, so it does not block the next rule", () => {
   expect(decide([doubling, waiting], [small], 11, doublingRests)).toMatchObject({ rule: "waiting" });
 });
 
-test("decide: no rule below one that holds acts while its step is deferred", () => {
+test("decide: no rule below a holding rule acts while the holding rule's step is deferred", () => {
   const holding = { ...doubling, holds: true } as const;
   const plan = decide([holding, { ...doubling, name: "other" }], [], 1, doublingRests);
   expect(plan).toMatchObject({ next: "wait", rule: "doubling", because: "exceeded quota", recheckAfterMs: 700 });
 });
 
-test("decide: lackingIn() returns the first deferral that lasts longer than moments, and a held step last", () => {
+test("decide: lackingIn() returns the first step that is not deferred briefly, and a holding rule's step last", () => {
   const holding = { ...doubling, name: "holding", holds: true } as const;
   const resting = (given: Readonly<Record<string, Partial<Rest>>>) => (rule: string) =>
     given[rule] && { ...REST, triedForMs: 10, ...given[rule] };
@@ -68,7 +68,7 @@ test("decide: lackingIn() returns the first deferral that lasts longer than mome
   expect(lackingIn(decide([doubling], [], 1))).toBeUndefined();
 });
 
-test("decide: a step that etcd asked to retry is listed as put off", () => {
+test("decide: a step that etcd asked to retry is listed as deferred briefly", () => {
   const plan = decide([doubling], [], 1, () => ({ because: "not now", forMs: 700, isBrief: true }));
   const reports = [{ rule: "doubling", because: "not now", is: "delayed" }];
   expect(plan).toEqual({ next: "settled", recheckAfterMs: 700, reports });

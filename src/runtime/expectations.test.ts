@@ -35,7 +35,7 @@ function setup() {
   return { clock, cache, lost, expectations };
 }
 
-test("expectations: a write is awaited until the cache has seen its version, compared as a number", () => {
+test("expectations: a pass waits until the cache has seen the resourceVersion of its write, compared as a number", () => {
   const { cache, expectations } = setup();
   expectations.expect(KEY, { kind: "stored", resource: RESOURCE, object: object("10") });
   expect(expectations.unmet(KEY)).toContain("toy-0 at version 10");
@@ -65,7 +65,7 @@ test.each([
   ["a write", { kind: "stored", resource: RESOURCE, object: object("10") }],
   ["a deletion", { kind: "deleted", resource: RESOURCE, ref: { namespace: "foo", name: "toy-0" }, uid: "uid-1" }],
 ] as const)(
-  "expectations: %s that never shows is dropped and counted, and its cache is notified",
+  "expectations: %s that the cache never shows is given up after a time, counted, and reported to the cache",
   async (_, written) => {
     const { cache, clock, lost, expectations } = setup();
     cache.held = object("6");
@@ -79,7 +79,7 @@ test.each([
   },
 );
 
-test("expectations: keys do not wait for each other", () => {
+test("expectations: an object does not wait for writes to another object", () => {
   const { expectations } = setup();
   expectations.expect(KEY, { kind: "stored", resource: RESOURCE, object: object("10") });
   expect(expectations.unmet({ ...KEY, name: "other" })).toBeUndefined();
@@ -87,7 +87,7 @@ test("expectations: keys do not wait for each other", () => {
   expect(expectations.unmet({ ...KEY, controller: "other" })).toBeUndefined();
 });
 
-describe("after a conflict, the newer state", () => {
+describe("after a conflict the newer state", () => {
   const known = { plural: "pods", namespace: "foo", name: "toy-0", uid: "uid-1", resourceVersion: "6" };
 
   /** A pass met a conflict while the cache showed `shown`. */
@@ -109,11 +109,11 @@ describe("after a conflict, the newer state", () => {
     { shown: undefined, what: "nothing" },
     { shown: object("6", { uid: "uid-2" }), what: "another object" },
     { shown: object("7"), what: "another version" },
-  ])("is not awaited when the cache shows $what already", ({ shown }) => {
+  ])("is not awaited when the cache already shows $what", ({ shown }) => {
     expect(refused(shown).expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is awaited while this object is shown, when the precondition named only the uid", () => {
+  test("is awaited until the cache shows another uid when the precondition named only the uid", () => {
     const anyVersion = { ...known, resourceVersion: undefined };
     const { cache, expectations } = refused(object("6"), anyVersion);
     cache.held = object("7");
@@ -122,12 +122,12 @@ describe("after a conflict, the newer state", () => {
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is not awaited when the object is unknown, or no cache shows it", () => {
+  test("is not awaited when the object is unknown, or its kind has no cache", () => {
     expect(refused(undefined, { ...known, uid: undefined }).expectations.unmet(KEY)).toBeUndefined();
     expect(refused(object("6"), { ...known, plural: "secrets" }).expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is awaited for a limited time, once for each state, and does not count as a lost write", async () => {
+  test("is awaited once per state for a limited time, and does not count as a lost write", async () => {
     const { clock, cache, lost, expectations } = refused(object("6"));
     await clock.advance(LOST_AFTER_MS - 1);
     expectations.refused(KEY, known);
@@ -142,7 +142,7 @@ describe("after a conflict, the newer state", () => {
     expect(lost).toEqual([]);
   });
 
-  test("is awaited once for each of two objects with conflicts in turn", async () => {
+  test("is awaited once for each of two objects with alternating conflicts", async () => {
     const second = { ...known, name: "toy-1", uid: "uid-2" };
     const clock = new FakeClock();
     const get = ({ name }: Ref) => (name === "toy-0" ? object("6") : object("6", { name, uid: "uid-2" }));
@@ -159,7 +159,7 @@ describe("after a conflict, the newer state", () => {
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is reported to the cache when the old state still shows, each time after twice as long", async () => {
+  test("is reported as missing to the cache, each time after twice as long, while the old state still shows", async () => {
     const clock = new FakeClock();
     let missed = 0;
     const cache = { seenVersion: 5n, get: () => object("6"), missed: () => void missed++ };
@@ -188,7 +188,7 @@ describe("after a conflict, the newer state", () => {
     expect(missed).toBe(9);
   });
 
-  test("is awaited again when the cache showed another state in between", async () => {
+  test("is awaited again when the cache showed another state since then", async () => {
     const { clock, cache, expectations } = refused(object("6"));
     await clock.advance(LOST_AFTER_MS);
     cache.held = object("7");

@@ -41,7 +41,7 @@ class Fleet extends ToyController {
   }
 }
 
-test("fleet: fifty clusters with a silent member each do not delay passes of fifty healthy ones", async () => {
+test("fleet: fifty clusters with an unresponsive member each do not delay passes of fifty healthy clusters", async () => {
   const { clock, tools } = toyTools();
   const fleet = new Fleet(clock);
   const names = (what: string, count: number) => Array.from({ length: count }, (_, n) => `${what}-${n}`);

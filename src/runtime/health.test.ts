@@ -19,7 +19,7 @@ async function answer(port: number, path: string): Promise<readonly [number | un
   return [response.statusCode, await text(response)];
 }
 
-test("health: each check has a line, and a failed one results in status 500", async () => {
+test("health: each check has a line, and a failed check results in status 500", async () => {
   const { port, close } = await serving([well, failing]);
   expect(await answer(port, "/healthz")).toEqual([200, "[+]leading ok\n"]);
   expect(await answer(port, "/readyz")).toEqual([500, "[+]leading ok\n[-]caches: pods are not read yet\n"]);
@@ -27,7 +27,7 @@ test("health: each check has a line, and a failed one results in status 500", as
   await close();
 });
 
-test("health: a client with many silent connections does not block others", async () => {
+test("health: a client with many idle connections does not block other clients", async () => {
   const { port, close } = await serving();
   const sockets: Socket[] = [];
   for (let n = 0; n < 40; n++) sockets.push(await connected(port, "127.0.0.2"));

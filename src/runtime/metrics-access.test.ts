@@ -23,7 +23,7 @@ function reviewed(readers: readonly string[] = ["reader"]) {
   return { clock, asked, access, status, fail: (error: Error | undefined) => (failure = error) };
 }
 
-test("a reader is allowed, a user without the right is named in the refusal, and an unknown token is refused", async () => {
+test("a permitted user may read metrics, another user is named in the refusal, and an unknown token is refused", async () => {
   const { access } = reviewed();
   expect(await access.answer("Bearer reader")).toEqual({ status: 200, because: "" });
   const forbidden = await access.answer("bearer user");
@@ -36,7 +36,7 @@ test("a reader is allowed, a user without the right is named in the refusal, and
 });
 
 test.each([undefined, "", "Bearer", "Bearer ", "Basic abc", "Bearer a b", `Bearer ${"a".repeat(8_193)}`])(
-  "the API server is not asked about %s",
+  "a request with header Authorization %s is refused without a review by the API server",
   async (header) => {
     const { access, asked } = reviewed();
     expect((await access.answer(header)).status).toBe(401);
@@ -44,8 +44,8 @@ test.each([undefined, "", "Bearer", "Bearer ", "Basic abc", "Bearer a b", `Beare
   },
 );
 
-describe("a result counts", () => {
-  test("for a minute when it is a permission", async () => {
+describe("the API server's answer to a token is cached", () => {
+  test("for a minute when it permits", async () => {
     const { clock, asked, status } = reviewed();
     for (const ms of [0, 59_999]) {
       await clock.advance(ms);
@@ -57,7 +57,7 @@ describe("a result counts", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("for ten seconds when it is a refusal", async () => {
+  test("for ten seconds when it refuses", async () => {
     const readers: string[] = [];
     const { clock, asked, status } = reviewed(readers);
     expect([await status("user"), await status("stranger")]).toEqual([403, 401]);
@@ -69,7 +69,7 @@ describe("a result counts", () => {
     expect([await status("user"), await status("stranger")]).toEqual([200, 401]);
   });
 
-  test("not at all when the API server could not be asked, which the answer states", async () => {
+  test("not at all when the API server does not answer, and the response states why", async () => {
     const { access, asked, status, fail } = reviewed();
     fail(new OperatorError("KubeUnavailable", "no answer within 5000 ms"));
     const { status: code, because } = await access.answer("Bearer reader");
@@ -80,7 +80,7 @@ describe("a result counts", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("no longer than the right: after a revocation the token is refused within a minute", async () => {
+  test("for so short that a revoked token is refused within a minute", async () => {
     const readers = ["reader"];
     const { clock, status } = reviewed(readers);
     expect(await status("reader")).toBe(200);
@@ -93,7 +93,7 @@ describe("a result counts", () => {
   });
 });
 
-test("a token that loses its right is cached as refused, and counts as unknown", async () => {
+test("a token that lost its permission is cached as refused, and is limited like an unknown token", async () => {
   const readers = ["reader"];
   const { clock, asked, status } = reviewed(readers);
   expect(await status("reader")).toBe(200);
@@ -106,14 +106,14 @@ test("a token that loses its right is cached as refused, and counts as unknown",
   expect(await status("reader")).toBe(429);
 });
 
-test("concurrent requests with one token share one review", async () => {
+test("concurrent requests with one token cause one review", async () => {
   const { asked, status } = reviewed();
   expect(await Promise.all([status("reader"), status("reader"), status("reader")])).toEqual([200, 200, 200]);
   expect(asked).toEqual(["reader"]);
 });
 
-describe("a client that sends ever new tokens", () => {
-  test("has twenty of them reviewed, then five a second, and gets an error for the rest", async () => {
+describe("a client that sends many unknown tokens", () => {
+  test("causes twenty reviews, then five per second, and gets status 429 for the rest", async () => {
     const { clock, asked, status } = reviewed();
     const flood = async (name: string) =>
       await Promise.all(Array.from({ length: 1_000 }, (_, n) => status(`${name}-${n}`)));
@@ -125,7 +125,7 @@ describe("a client that sends ever new tokens", () => {
     expect(asked).toHaveLength(25);
   });
 
-  test("does not delay tokens that were allowed before", async () => {
+  test("does not delay tokens that were permitted before", async () => {
     const { clock, asked, status } = reviewed();
     expect(await status("reader")).toBe(200);
     await clock.advance(60_000);
@@ -135,7 +135,7 @@ describe("a client that sends ever new tokens", () => {
     expect(asked.filter((each) => each === "reader")).toHaveLength(2);
   });
 
-  test("takes no more memory than some tokens of each kind", async () => {
+  test("cannot fill the cache beyond sixty-four tokens", async () => {
     const { clock, asked, status } = reviewed(["reader", "user"]);
     for (let n = 0; n < 65; n++) {
       expect(await status(`user-${n}`)).toBe(200);

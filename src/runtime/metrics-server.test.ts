@@ -59,8 +59,8 @@ function silent(localAddress: string): Promise<TLSSocket> {
   });
 }
 
-describe("a client that opens all its connections and sends nothing", () => {
-  test("gets eight from one address: a ninth replaces the oldest, and is answered", async () => {
+describe("a client that opens many connections and sends nothing", () => {
+  test("has eight connections per address, and a ninth replaces the oldest", async () => {
     const held: TLSSocket[] = [];
     for (let n = 0; n < 8; n++) held.push(await silent("127.0.0.1"));
     const oldest = closed(held[0]!);
@@ -71,7 +71,7 @@ describe("a client that opens all its connections and sends nothing", () => {
     expect(held.filter(({ destroyed }) => destroyed)).toHaveLength(1);
   });
 
-  test("does not block other clients, from however many addresses, and is disconnected within seconds", async () => {
+  test("does not block other clients from any number of addresses, and is disconnected within seconds", async () => {
     const addresses = Array.from({ length: 64 }, (_, n) => `127.0.0.${1 + (n % 8)}`);
     const all = await Promise.all(addresses.map(silent));
     const ends = Promise.all(all.map(closed));

@@ -18,7 +18,7 @@ function toy(overrides: Parameters<typeof toyTools>[0] = {}) {
   return { controller, pass: new Pass(controller, rest.tools), ...rest };
 }
 
-test("pass: a step is made once, published as an event under its rule's name, and followed by another pass at once", async () => {
+test("pass: a step is made once and published as an event of its rule, and the next pass follows at once", async () => {
   const { controller, pass, told } = toy();
   controller.next = paint;
   expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
@@ -39,7 +39,7 @@ test("pass: a routine step is published only when it fails", async () => {
   expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
 });
 
-test("pass: a step that the loss of the lease interrupts has not failed: it is not published, and is retried", async () => {
+test("pass: a step that was cancelled by the loss of the lease is not published as failed, and is retried", async () => {
   const { controller, pass, told } = toy();
   const term = new AbortController();
   controller.next = paint;
@@ -55,13 +55,13 @@ test("pass: a step that the loss of the lease interrupts has not failed: it is n
   expect(controller.asked.at(-1)).toBe("paint");
 });
 
-test("pass: a settled object gets its status written and rests", async () => {
+test("pass: a settled object's status is written, and it is rechecked after a minute", async () => {
   const { controller, pass } = toy();
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 60_000 });
   expect(controller.asked).toEqual(["observe toy", "status: settled"]);
 });
 
-test("pass: when the quick check suffices nothing is observed, and the next pass comes at the time that it returns", async () => {
+test("pass: when the quick check suffices nothing is observed, and it determines the next pass", async () => {
   const { controller, pass } = toy();
   controller.withQuickChecks = () => Promise.resolve(4_321);
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 4_321 });
@@ -83,10 +83,10 @@ test("pass: a wait is rechecked at its time, and published only when it warns", 
 const REPORT = { rule: "paint", because: "no brush", is: "refused" } as const;
 
 test.each<[string, Partial<Plan<ToyStep>>, object]>([
-  ["makes its rule hold all below it", { held: REPORT }, { isResting: true }],
+  ["is of a rule that holds all rules below it", { held: REPORT }, { isResting: true }],
   ["was rejected", { reports: [REPORT] }, { isResting: true }],
   ["is only a notice", { reports: [{ ...REPORT, is: "notice" }] }, {}],
-])("pass: reports whether a step is deferred: one that %s", async (_which, more, says) => {
+])("pass: the result reports whether a step is deferred: a step that %s", async (_which, more, says) => {
   const { controller, pass } = toy();
   controller.plan = () => ({ ...wait("dry", "it dries", 1_234), ...more }) as Plan<ToyStep>;
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 1_234, ...says });
@@ -98,7 +98,7 @@ test("pass: a deleted object gets no more passes", async () => {
   expect(await pass.run(KEY, never)).toEqual({ is: "never" });
 });
 
-test("pass: an object that could not be observed is not changed", async () => {
+test("pass: an object that could not be observed is not changed, and the pass is retried", async () => {
   const { controller, pass } = toy();
   controller.seen = unknown("the lights are off");
   controller.next = paint;
@@ -106,7 +106,7 @@ test("pass: an object that could not be observed is not changed", async () => {
   expect(controller.asked).toEqual(["observe toy"]);
 });
 
-test("pass: a conflict is no failure: nothing is published, and the status is left to the next pass", async () => {
+test("pass: a conflict is not published as a failure, and the next pass writes the status", async () => {
   const { controller, pass, told } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it"));
@@ -115,7 +115,7 @@ test("pass: a conflict is no failure: nothing is published, and the status is le
   expect(told).toEqual([]);
 });
 
-test("pass: after a step that the cache does not show, the next pass comes with its event, or else in half a second", async () => {
+test("pass: after a write that the cache does not show, the next pass waits half a second for it", async () => {
   const resource = { plural: "toys" } as AnyResource;
   const object = { apiVersion: "v1", kind: "Toy", metadata: { name: "toy", resourceVersion: "6", uid: "uid" } };
   const cache = { seenVersion: 5n, get: () => undefined };
@@ -136,7 +136,7 @@ test("pass: after a step that the cache does not show, the next pass comes with 
 });
 
 test.each(["has written", "was refused for"] as const)(
-  "pass: what one controller %s does not delay another controller's object of the same name",
+  "pass: what one controller %s does not delay another controller with an object of the same name",
   async (what) => {
     const resource = { plural: "toys" } as AnyResource;
     const known = { plural: "toys", namespace: "foo", name: "toy", uid: "uid", resourceVersion: "6" };
@@ -184,7 +184,7 @@ function overtaken(what: "step" | "status") {
 }
 
 test.each(["step", "status"] as const)(
-  "pass: after a conflict of its %s the next one waits until the cache shows the newer object",
+  "pass: after a conflict of its %s the next pass waits until the cache shows the newer object",
   async (what) => {
     const { controller, pass, clock, shows } = overtaken(what);
     expect(await pass.run(KEY, never)).toEqual({ is: "afterConflict" });
@@ -209,7 +209,7 @@ test("pass: a cache that never shows the newer object delays the next pass by te
   expect(controller.asked.filter((asked) => asked === "paint").length).toBeGreaterThan(10);
 });
 
-test("pass: a failed step is published with its reason, and the status is left to the pass that follows at once", async () => {
+test("pass: a failed step is published with its reason, and the pass that follows at once writes the status", async () => {
   const { controller, pass, told } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
@@ -218,7 +218,7 @@ test("pass: a failed step is published with its reason, and the status is left t
   expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
 });
 
-test("pass: a rejected step is deferred, the next rule decides, and the status shows both", async () => {
+test("pass: a rejected step is deferred, the next rule decides, and the step is retried later", async () => {
   const { controller, pass, clock, told } = toy();
   controller.next = paint;
   controller.second = { name: "sweep", decide: () => step("sweep", "there is dust", { do: "sweep" }) };
@@ -233,7 +233,7 @@ test("pass: a rejected step is deferred, the next rule decides, and the status s
   expect(controller.asked.at(-1)).toBe("paint");
 });
 
-test("pass: a deferred step is retried when its pause is over", async () => {
+test("pass: an object with a deferred step is rechecked when the step's backoff is over", async () => {
   const { controller, pass } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
@@ -243,7 +243,7 @@ test("pass: a deferred step is retried when its pause is over", async () => {
   expect(controller.asked.at(-1)).toBe("status: settled, reports: paint");
 });
 
-test("pass: a step that is reverted each time is made ever more rarely", async () => {
+test("pass: a step that is reverted each time is repeated with growing backoff", async () => {
   const { controller, pass, clock } = toy();
   controller.next = paint;
   for (let tenths = 0; tenths < 600; tenths++) {
@@ -260,7 +260,7 @@ test("pass: without the lease nothing is written, not even a status", async () =
   expect(controller.asked).toEqual(["observe toy"]);
 });
 
-test("pass: the lease is checked after observing, which may have taken long", async () => {
+test("pass: the lease is checked after observing, before a step", async () => {
   let holds = true;
   const { controller, pass } = toy({ mayAct: () => holds });
   controller.next = paint;
@@ -272,7 +272,7 @@ test("pass: the lease is checked after observing, which may have taken long", as
   expect(controller.asked).not.toContain("paint");
 });
 
-test("pass: steps without effect still get a status now and then", async () => {
+test("pass: an endless series of steps still has its status written every ten passes", async () => {
   const { controller, pass } = toy();
   controller.next = paint;
   for (let turn = 0; turn < 20; turn++) {
@@ -282,21 +282,21 @@ test("pass: steps without effect still get a status now and then", async () => {
   expect(controller.asked.filter((what) => what.startsWith("status")).length).toBe(2);
 });
 
-test("pass: a defect in a controller fails this pass and is counted, and nothing is thrown", async () => {
+test("pass: a programming error in a controller fails the pass, is counted, and is not thrown", async () => {
   const { controller, pass, metrics } = toy();
   controller.observing = () => Promise.reject(new TypeError("undefined is not a brush"));
   expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
   expect(await metrics.registry.getSingleMetricAsString("etcd_operator_passes_total")).toContain('result="error"} 1');
 });
 
-describe("passes that fail again and again", () => {
+describe("passes that fail repeatedly", () => {
   const SAYS = "The operator does not manage this object, since each try fails: ";
 
   async function runTimes({ pass }: ReturnType<typeof toy>, times: number): Promise<void> {
     for (let n = 0; n < times; n++) expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
   }
 
-  test("are reported from the fifth in a row on, by an event and on the object", async () => {
+  test("are reported from the fifth in a row on, by an event and in the status", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new OperatorError("KubeInvalid", "the status is too long"));
     await runTimes(given, 4);
@@ -308,7 +308,7 @@ describe("passes that fail again and again", () => {
     expect(given.told).toHaveLength(2);
   });
 
-  test("for an object that is too large are reported at once, with their own reason and the whole message", async () => {
+  test("are reported at once for an object that is too large, with the complete message", async () => {
     const given = toy();
     const words = `EtcdCluster a/b is too large: ${"x".repeat(400)}`;
     given.controller.observing = () => Promise.reject(new OperatorError("ObjectTooLarge", words));
@@ -317,7 +317,7 @@ describe("passes that fail again and again", () => {
     expect(given.controller.asked.at(-1)).toBe(`failing: ${words}`);
   });
 
-  test("are reported without what a foreign error quotes", async () => {
+  test("are reported without the text of a foreign error, which may contain secrets", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new SyntaxError('"password" is not valid JSON'));
     await runTimes(given, 5);
@@ -325,14 +325,14 @@ describe("passes that fail again and again", () => {
     expect(JSON.stringify(given.controller.asked)).not.toContain("password");
   });
 
-  test("are reported in few words, and those of our own invariants unchanged", async () => {
+  test("are reported with at most 300 characters of the error", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new OperatorError("Bug", "x".repeat(1_000)));
     await runTimes(given, 5);
     expect(given.told[0]).toHaveLength(`Warning InternalError: ${SAYS}`.length + 300);
   });
 
-  test("are counted again from zero after one that succeeded", async () => {
+  test("are counted from zero again after a pass that succeeded", async () => {
     const given = toy();
     const failing = () => Promise.reject(new TypeError("undefined is not a brush"));
     given.controller.observing = failing;
@@ -345,7 +345,7 @@ describe("passes that fail again and again", () => {
   });
 
   test.each(["KubeUnavailable", "KubeThrottled", "LeaseLost"] as const)(
-    "are not reported when it is %s",
+    "are not reported when the error is %s",
     async (code) => {
       const given = toy();
       given.controller.observing = () => Promise.reject(new OperatorError(code, "not now"));
@@ -372,7 +372,7 @@ describe("passes that fail again and again", () => {
   } as const;
 
   test.each(Object.entries(moves))(
-    "are reported when it is %s, from the tenth in a row on",
+    "are reported from the tenth in a row on when the API server answers %s",
     async (_, [code, where]) => {
       const given = toy();
       const refuse = () => Promise.reject(new OperatorError(code, "a webhook denied it"));
@@ -392,7 +392,7 @@ describe("passes that fail again and again", () => {
     },
   );
 
-  test("continue as before when the report cannot be stored", async () => {
+  test("are retried as before when the report cannot be stored", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new TypeError("no"));
     given.controller.failing = () => Promise.reject(new OperatorError("KubeInvalid", "the status is too long"));

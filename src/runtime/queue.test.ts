@@ -18,7 +18,7 @@ test("queue: a key that is added three times is handed out once", async () => {
   expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).toEqual(["a", "b", "nothing"]);
 });
 
-test("queue: a key that is added while it is processed is handed out again afterwards, not at once", async () => {
+test("queue: a key that is added while it is processed is handed out again afterwards", async () => {
   const queue = queueOn(new FakeClock());
   queue.add("a", "underWay");
   expect(await takeNow(queue)).toBe("a");
@@ -28,7 +28,7 @@ test("queue: a key that is added while it is processed is handed out again after
   expect(await takeNow(queue)).toBe("a");
 });
 
-test("queue: a delayed key is ready at its time, or earlier when it is added", async () => {
+test("queue: a delayed key is ready when its delay is over, or earlier when it is added", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
   queue.addAfter("a", 1_000, "routine");
@@ -60,7 +60,7 @@ test.each<[string, (queue: KeyedQueue<string>, clock: FakeClock) => unknown]>([
     },
   ],
   [
-    "when a change arrives before that",
+    "when a change arrives before its delay is over",
     (queue) => {
       queue.done("a", "asked");
       queue.addAfter("a", 500, "routine");
@@ -75,7 +75,7 @@ test.each<[string, (queue: KeyedQueue<string>, clock: FakeClock) => unknown]>([
       queue.addAfter("a", 500, "routine");
     },
   ],
-])("queue: a key keeps its urgency once after a pass that decided nothing, %s", async (_, comesAgain) => {
+])("queue: a key keeps its urgency for one more pass after a pass that decided nothing, %s", async (_, comesAgain) => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
   queue.add("a", "asked");
@@ -120,7 +120,7 @@ test("queue: the earlier of two delays counts", async () => {
   expect(queue.depth).toBe(1);
 });
 
-test("queue: the age is that of the key that has waited longest", async () => {
+test("queue: the age is the waiting time of the key that has waited longest", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
   queue.add("a", "underWay");
@@ -130,7 +130,7 @@ test("queue: the age is that of the key that has waited longest", async () => {
   expect(queue.ageMs).toBe(500);
 });
 
-test("queue: once closed, it hands out nothing, not even to waiting takers", async () => {
+test("queue: after it was closed it hands out nothing, also to workers that wait", async () => {
   const queue = queueOn(new FakeClock());
   const waiting = queue.take();
   queue.close();
@@ -139,7 +139,7 @@ test("queue: once closed, it hands out nothing, not even to waiting takers", asy
   expect(await queue.take()).toBeUndefined();
 });
 
-test("queue: parallel processing is limited in total, and to two of one group for each slot that is left", async () => {
+test("queue: a group may have two keys in process for each slot that it leaves, within the total limit", async () => {
   const queue = new KeyedQueue<string>(
     new FakeClock(),
     (key) => key,

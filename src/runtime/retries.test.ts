@@ -9,7 +9,7 @@ function after(...failures: readonly Failure[]) {
   return failures.map((is) => retries.note(KEY, is, "asked", 0));
 }
 
-test("retries: pauses grow with each failure of the same kind", () => {
+test("retries: the backoff grows with each failure of one kind, up to a limit", () => {
   const all = after("withBackoff", "withBackoff", "afterConflict", "afterConflict", "withBackoff");
   expect(all.map(({ pauseMs }) => pauseMs)).toEqual([500, 1_000, 50, 75, 500]);
   const many = after(...Array.from({ length: 20 }, () => "withBackoff" as const));
@@ -18,13 +18,13 @@ test("retries: pauses grow with each failure of the same kind", () => {
   expect(conflicts.at(-1)?.pauseMs).toBe(2_000);
 });
 
-test("retries: urgency is kept for some tries, of whatever kind, and then lost", () => {
+test("retries: a key keeps its urgency for five tries that failed in any way", () => {
   const all = after("withBackoff", "afterConflict", "withBackoff", "withBackoff", "afterConflict", "afterConflict");
   expect(all).toHaveLength(URGENT_TRIES);
   expect(all.map(({ owed }) => owed)).toEqual(["asked", "asked", "asked", "asked", "asked", undefined]);
 });
 
-test("retries: they are counted by key, and from zero once a pass has decided something", () => {
+test("retries: failures are counted by key, and from zero once a pass has decided something", () => {
   const retries = new Retries();
   const note = (key: string) => retries.note(key, "withBackoff", "asked", 0).pauseMs;
   expect([note("a"), note("a"), note("b")]).toEqual([500, 1_000, 500]);

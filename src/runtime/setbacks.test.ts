@@ -26,39 +26,39 @@ function setup() {
   return { clock, setbacks, restMs, pauses };
 }
 
-test("setbacks: a rejected step is deferred from half a second to a minute", async () => {
+test("deferred steps: a rejected step is deferred from half a second up to a minute", async () => {
   const { pauses } = setup();
   expect(await pauses(FAILED, 9)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
 });
 
-test("setbacks: a successful step may be repeated once; after that it is deferred from a second to five minutes", async () => {
+test("deferred steps: a successful step may be repeated once, then it is deferred from a second up to five minutes", async () => {
   const { pauses } = setup();
   expect(await pauses(DONE, 4)).toEqual([0, 1_000, 2_000, 4_000]);
   expect((await pauses(DONE, 12)).at(-1)).toBe(300_000);
 });
 
-test("setbacks: a step that etcd asked to retry is deferred for moments, and not reported", async () => {
+test("deferred steps: a step that etcd asked to retry is deferred briefly, and not reported", async () => {
   const { setbacks, pauses } = setup();
   expect(Math.max(...(await pauses(NOT_NOW, 10)))).toBeLessThan(2_000);
   setbacks.note(KEY, "paint", NOT_NOW);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: true });
 });
 
-test("setbacks: repeated retries at etcd's request count as a rejection, and end at one every half a minute", async () => {
+test("deferred steps: many retries at etcd's request count as a rejection, with at most one each half minute", async () => {
   const { setbacks, pauses } = setup();
   expect((await pauses(NOT_NOW, 20)).at(-1)).toBe(30_000);
   setbacks.note(KEY, "paint", NOT_NOW);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: false });
 });
 
-test("setbacks: the tenth conflict in a row is a rejection", async () => {
+test("deferred steps: the tenth conflict in a row counts as a rejection", async () => {
   const { setbacks, pauses } = setup();
   expect(await pauses(CONFLICT, 11)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 500, 1_000]);
   setbacks.note(KEY, "paint", CONFLICT);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: false });
 });
 
-test("setbacks: the time since the first failed try is reported, conflicts included, until the result changes", async () => {
+test("deferred steps: the time since the first failed try is reported, conflicts included, until the step succeeds", async () => {
   const { setbacks, pauses, clock } = setup();
   const triedForMs = () => setbacks.resting(KEY, "paint")?.triedForMs;
   await pauses(FAILED, 3);
@@ -75,7 +75,7 @@ test("setbacks: the time since the first failed try is reported, conflicts inclu
   expect(setbacks.resting({ ...KEY, name: "other" }, "paint")).toMatchObject({ triedForMs: 10, isBrief: false });
 });
 
-test("setbacks: a success after failures resets the count, and so does a minute without tries", async () => {
+test("deferred steps: a success after failures resets the count, and so does a minute without tries", async () => {
   const { setbacks, pauses, clock, restMs } = setup();
   await pauses(FAILED, 5);
   expect(await pauses(DONE, 1)).toEqual([0]);
@@ -85,7 +85,7 @@ test("setbacks: a success after failures resets the count, and so does a minute 
   expect(restMs()).toBe(0);
 });
 
-test("setbacks: entries expire after a minute, whichever object is next, and no sooner", async () => {
+test("deferred steps: an entry expires after a minute without tries, and no sooner", async () => {
   const { setbacks, clock } = setup();
   const other = { ...KEY, name: "other" };
   setbacks.note(KEY, "paint", DONE);
@@ -102,7 +102,7 @@ test("setbacks: entries expire after a minute, whichever object is next, and no 
   expect(setbacks.keys).toBe(0);
 });
 
-test("setbacks: an object that is retried does not keep others from expiring", async () => {
+test("deferred steps: an object that is retried does not keep others from expiring", async () => {
   const { setbacks, clock } = setup();
   for (const name of ["first", "second"]) setbacks.note({ ...KEY, name }, "paint", DONE);
   await clock.advance(59_000);
@@ -112,7 +112,7 @@ test("setbacks: an object that is retried does not keep others from expiring", a
   expect(setbacks.keys).toBe(1);
 });
 
-test("setbacks: a conflict in between does not hide that something reverts the step", () => {
+test("deferred steps: a conflict in between does not hide that something reverts the step", () => {
   const { setbacks, restMs } = setup();
   setbacks.note(KEY, "paint", DONE);
   setbacks.note(KEY, "paint", CONFLICT);
@@ -121,7 +121,7 @@ test("setbacks: a conflict in between does not hide that something reverts the s
   expect(restMs()).toBe(1_000);
 });
 
-test("setbacks: a different change by the same rule in between is not a revert", () => {
+test("deferred steps: a step is not reverted when the same rule made a different change in between", () => {
   const { setbacks } = setup();
   const rests = (step: string) => setbacks.resting(KEY, step) !== undefined;
   for (let turn = 0; turn < 5; turn++) {
@@ -132,7 +132,7 @@ test("setbacks: a different change by the same rule in between is not a revert",
   expect(rests("budget replace my-etcd 2")).toBe(true);
 });
 
-test("setbacks: a change of another object, or by another rule, does not reset the count", () => {
+test("deferred steps: a change of another object, or by another rule, does not reset the count", () => {
   for (const other of ["budget replace other 2", "drain replace my-etcd 2", "budget delete my-etcd 2"]) {
     const { setbacks } = setup();
     for (const step of ["budget replace my-etcd 3", other, "budget replace my-etcd 3"]) setbacks.note(KEY, step, DONE);
@@ -140,14 +140,14 @@ test("setbacks: a change of another object, or by another rule, does not reset t
   }
 });
 
-test("setbacks: a rejected step stays rejected, whatever else is done to the object", () => {
+test("deferred steps: a rejected step stays deferred when another step of its rule succeeds", () => {
   const { setbacks } = setup();
   setbacks.note(KEY, "budget replace my-etcd 3", FAILED);
   setbacks.note(KEY, "budget replace my-etcd 2", DONE);
   expect(setbacks.resting(KEY, "budget replace my-etcd 3")).toBeDefined();
 });
 
-test("setbacks: one step, or one object, does not delay another", () => {
+test("deferred steps: a deferred step delays neither other steps nor other objects", () => {
   const { setbacks } = setup();
   setbacks.note(KEY, "paint", FAILED);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ because: "exceeded quota", code: "KubeForbidden" });

@@ -28,23 +28,23 @@ function setup() {
   return { clock, silences, looks };
 }
 
-test("silences: a silent member is called ever more rarely, in the end every ten seconds", async () => {
+test("unresponsive members: a member that does not answer is called with growing pauses, at most ten seconds", async () => {
   const { looks } = setup();
   await looks(60_000, 1_000);
   expect(await looks(110_000, 1_000)).toBeLessThanOrEqual(11);
 });
 
-test("silences: it is called again at once after the first silence, since a starting member may answer any moment", async () => {
+test("unresponsive members: a member is called again at once after its first missing answer, as it may be starting", async () => {
   const { looks } = setup();
   expect(await looks(2_000, 1_000)).toBe(2);
 });
 
-test("silences: a refused connection costs nothing, so the member is called in every pass", async () => {
+test("unresponsive members: a member that refuses connections is called in every pass, which costs no time", async () => {
   const { looks } = setup();
   expect(await looks(10_000, 1)).toBeGreaterThan(90);
 });
 
-test("silences: during the pause a pass gets the last result", async () => {
+test("unresponsive members: during the pause a pass gets the last result", async () => {
   const { silences, looks } = setup();
   await looks(20_000, 1_000);
   const answer = await silences.ask(KEY, POD, () => Promise.reject(new Error("no member is called")));
@@ -58,7 +58,7 @@ test.each([
     { ...POD, status: { ...POD.status, containerStatuses: [{ name: "etcd", restartCount: 1 }] } },
   ],
   ["a change to Ready", pod("my-etcd-1", { ready: true })],
-])("silences: %s ends the pause", async (_, changed) => {
+])("unresponsive members: %s ends the pause", async (_, changed) => {
   const { silences, looks } = setup();
   await looks(60_000, 1_000);
   const answers = present(endpointStatus("c1", "a1", "a1"));
@@ -68,7 +68,7 @@ test.each([
   expect(answer.status).toBe(answers);
 });
 
-test("silences: restarts of a sidecar end no pause", async () => {
+test("unresponsive members: restarts of a sidecar do not end the pause", async () => {
   const { silences, looks } = setup();
   await looks(60_000, 1_000);
   const containerStatuses = [{ name: "agent", restartCount: 9 }];
@@ -77,7 +77,7 @@ test("silences: restarts of a sidecar end no pause", async () => {
   expect(answer.status).toEqual(unknown("it gave no answer"));
 });
 
-test("silences: an answer ends the pause, and pods that are gone are forgotten", async () => {
+test("unresponsive members: an answer ends the pause, and pods that are gone are forgotten", async () => {
   const { clock, silences, looks } = setup();
   await looks(60_000, 1_000);
   await clock.advance(10_000);

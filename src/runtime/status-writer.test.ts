@@ -51,7 +51,7 @@ test("a status is written with the resourceVersion that was read, and only when 
   expect(await writer.write(bare, {}, signal)).toBeUndefined();
 });
 
-test("events and failures find an object that was too large to cache", async () => {
+test("events and failures are reported for an object that was too large to cache", async () => {
   const { writer, get } = writerOf(toy);
   const subject = { apiVersion: "example.org/v1", kind: "Toy", namespace: "default", name: "bear", uid: "uid-of-bear" };
   expect(writer.subject(toy)).toEqual(subject);
@@ -63,7 +63,7 @@ test("events and failures find an object that was too large to cache", async () 
   ]);
 });
 
-test("a failing object keeps its status and gets the condition Unknown, which is written once", async () => {
+test("a failing object keeps its status and gets the condition Unknown, which is written once per message", async () => {
   const { writer, replace } = writerOf(toy);
   await writer.writeFailing(key, "a defect", signal);
   const condition = {
@@ -84,14 +84,14 @@ test("a failing object keeps its status and gets the condition Unknown, which is
   });
 });
 
-test("an object that is gone is not reported", async () => {
+test("a failure of an object that is gone is not reported", async () => {
   const { writer, replace } = writerOf(undefined);
   expect(writer.subjectOf(key)).toBeUndefined();
   expect(await writer.writeFailing(key, "a defect", signal)).toBeUndefined();
   expect(replace).not.toHaveBeenCalled();
 });
 
-test("an object without status and generation gets the condition, too", () => {
+test("a failing object without status and generation gets the condition Unknown", () => {
   const status = unknownStatus<NonNullable<Toy["status"]>>({ metadata: {} }, "Complete", "a defect", NOW);
   expect(status).toMatchObject({ conditions: [{ type: "Complete", status: "Unknown", observedGeneration: 0 }] });
 });

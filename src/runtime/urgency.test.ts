@@ -14,11 +14,11 @@ test.each<[Stage, Urgency, Urgency]>([
   ["underWay", "underWay", "underWay"],
   ["finishing", "finishing", "finishing"],
   ["settled", "underWay", "routine"],
-])("urgency: for an object that is %s a change is %s, and a recheck %s", (stage, change, timer) => {
+])("urgency: for an object that is %s a change has urgency %s, and a recheck %s", (stage, change, timer) => {
   expect([urgencyOfChange(stage), urgencyOfTimer(stage)]).toEqual([change, timer]);
 });
 
-test("urgency: a user's change comes first, and a periodic recheck last", () => {
+test("urgency: a user's edit is the most urgent, and a periodic recheck the least", () => {
   expect([...URGENCIES].reverse().reduce(moreUrgent)).toBe("asked");
   expect(moreUrgent("routine", "new")).toBe("new");
   expect(moreUrgent("finishing", "underWay")).toBe("finishing");
@@ -37,6 +37,6 @@ test.each<[readonly Urgency[], Urgency | undefined, Urgency | undefined]>([
   [["routine", "new", "underWay", "finishing"], "finishing", "finishing"],
   [["routine", "new", "underWay"], "asked", "underWay"],
   [["routine", "new"], "new", "new"],
-])("urgency: of %j after %s the next is %s", (waiting, before, whose) => {
+])("urgency: with %j waiting and %s as the last one, the next is %s", (waiting, before, whose) => {
   expect(nextOf(new Set(waiting), before)).toBe(whose);
 });

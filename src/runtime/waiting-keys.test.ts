@@ -42,7 +42,7 @@ function order(all: WaitingKeys<string>): readonly string[] {
 
 test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>([
   [
-    "the more urgent first, and equals in order of arrival",
+    "keys are handed out by urgency, and equals in order of arrival",
     [
       ["a/1", "routine"],
       ["a/2", "new"],
@@ -54,7 +54,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/5", "a/4", "a/6", "a/3", "a/2", "a/1"],
   ],
   [
-    "namespaces take turns among equals",
+    "namespaces take turns among keys of equal urgency",
     [
       ["a/1", "new"],
       ["a/2", "new"],
@@ -66,7 +66,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "b/1", "c/1", "a/2", "c/2", "a/3"],
   ],
   [
-    "of two urgencies of one key the greater one counts",
+    "a key that is added with two urgencies has the greater one",
     [
       ["a/1", "routine"],
       ["a/2", "new"],
@@ -76,7 +76,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "a/2"],
   ],
   [
-    "edits have every other turn of their namespace while other keys wait there",
+    "edits have every other turn of their namespace while other keys of it wait",
     [
       ["a/0", "routine"],
       ["a/1", "asked"],
@@ -88,7 +88,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "b/1", "a/0", "a/2", "a/3", "a/4"],
   ],
   [
-    "the turn after an edit belongs to the namespace without a turn for longest",
+    "after an edit the namespace that has waited longest for a turn is next",
     [
       ["d/1", "new"],
       ["a/1", "asked"],
@@ -100,7 +100,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "d/1", "a/2", "b/1", "c/1", "b/2"],
   ],
   [
-    "the turn after that is an edit's again, whichever namespace had it",
+    "after such a turn an edit is next again, of whichever namespace",
     [
       ["a/1", "asked"],
       ["b/1", "asked"],
@@ -131,7 +131,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "c/1", "a/2", "b/1", "a/3"],
   ],
   [
-    "no namespace has them for having waited longest either",
+    "no namespace has two turns in a row because its key has waited longest",
     [
       ...Array.from({ length: 6 }, (_, n) => [`a/${n}`, "new"] as const),
       ...Array.from({ length: 6 }, (_, n) => [`b/${n}`, "new"] as const),
@@ -139,7 +139,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/0", "b/0", "a/1", "b/1", "a/2", "b/2", "a/3", "b/3", "a/4", "b/4", "a/5", "b/5"],
   ],
   [
-    "the key that has waited longest is next but one when its namespace had the last turn",
+    "the key that has waited longest is the next but one when its namespace had the last turn",
     [
       ["a/0", "routine"],
       ["b/0", "routine"],
@@ -148,15 +148,15 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "b/1", "a/2", "b/2", "a/3", "b/3", "a/4", "b/4", "a/0", "b/5", "a/5", "b/6", "a/6", "b/0"],
   ],
   [
-    "one turn in eight belongs to the key that has waited longest",
+    "the key that has waited longest has one turn in eight",
     [["a/0", "routine"], ...Array.from({ length: 9 }, (_, n) => [`a/${n + 1}`, "new"] as const)],
     ["a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/0", "a/8", "a/9"],
   ],
-])("waiting: %s", (_, keys, expected) => {
+])("waiting keys: %s", (_, keys, expected) => {
   expect(order(waiting(...keys))).toEqual(expected);
 });
 
-test("waiting: a key that waits already keeps its time, and its rank by waiting time", () => {
+test("waiting keys: a key that is added again keeps its waiting time and its rank by it", () => {
   const all = waiting(["a/1", "new"], ["a/2", "new"], ["a/1", "asked"]);
   expect([all.size, all.has("a/1"), all.has("a/3"), all.oldest]).toMatchObject([2, true, false, { key: "a/1" }]);
   expect(all.next()).toMatchObject({ key: "a/1", readyAtMs: 0, urgency: "asked" });
@@ -171,7 +171,7 @@ const happening = fc.oneof(
   fc.constant("take" as const),
 );
 
-test("waiting: no key waits longer than eight turns for each key before it, and one", () => {
+test("waiting keys: a key waits at most eight turns for each key before it, and one more", () => {
   const eachTurn = (events: readonly (typeof happening extends fc.Arbitrary<infer T> ? T : never)[]) => {
     const all = waiting();
     /** Waiting keys, and how many turns each may take at most. */
@@ -219,7 +219,7 @@ function turnsOf(
 
 const wishes = fc.array(fc.constantFrom(...URGENCIES), { minLength: 1, maxLength: 6 });
 
-test("waiting: no namespace has more than half of the turns while another namespace waits", () => {
+test("waiting keys: no namespace has more than half of the turns while another namespace waits", () => {
   const share = (storm: readonly Urgency[], others: readonly (readonly Urgency[])[]) => {
     const [had = 0] = turnsOf([storm], others, 800);
     expect(had).toBeLessThanOrEqual(400);
@@ -232,7 +232,7 @@ test("waiting: no namespace has more than half of the turns while another namesp
     );
 });
 
-test("waiting: however many namespaces edit all the time, each has a turn among twice as many turns as namespaces wait", () => {
+test("waiting keys: with any number of namespaces that always edit, each namespace has its share of turns", () => {
   const leastOf = (storming: readonly (readonly Urgency[])[], others: readonly (readonly Urgency[])[]) => {
     const namespaces = storming.length + others.length;
     const edits = storming.map((urgencies) => ["asked" as const, ...urgencies]);
@@ -245,7 +245,7 @@ test("waiting: however many namespaces edit all the time, each has a turn among 
   fc.assert(fc.property(some, some, leastOf), { numRuns: 100 });
 });
 
-test("waiting: an edit is next but one, however many creations wait and whatever another namespace edits", () => {
+test("waiting keys: an edit is at most the third to be handed out, whatever other namespaces create or edit", () => {
   const storm = Array.from(
     { length: 1_000 },
     (_, n) => [`storm/${n}`, n % 3 === 0 ? "underWay" : "finishing"] as const,
@@ -258,26 +258,31 @@ test("waiting: an edit is next but one, however many creations wait and whatever
 
 test.each<[string, Record<string, number>, readonly (string | readonly [string, Urgency])[], readonly string[]]>([
   [
-    "of equals the namespace with the fewest slots in use",
+    "of the namespace with the fewest slots in use among equals",
     { a: 2, b: 1, c: 2 },
     ["a/1", "b/1", "c/1"],
     ["b/1", "a/1", "c/1"],
   ],
   [
-    "a namespace without slots, though others are before it",
+    "of a namespace without slots, though others have waited longer",
     { a: 1, b: 1 },
     ["a/1", "b/1", "c/1", "d/1"],
     ["c/1", "d/1", "a/1", "b/1"],
   ],
-  ["the more urgent one, though it uses more slots", { a: 2, b: 1, c: 2 }, [["a/1", "asked"], "b/1"], ["a/1", "b/1"]],
   [
-    "only a namespace with less than all others together",
+    "the more urgent one, though its namespace uses more slots",
+    { a: 2, b: 1, c: 2 },
+    [["a/1", "asked"], "b/1"],
+    ["a/1", "b/1"],
+  ],
+  [
+    "of a namespace that uses at most as many slots as all others together",
     { a: 2, b: 1 },
     [["a/1", "asked"], "b/1", "b/2", ["b/3", "routine"]],
     ["b/1", "b/2", "b/3", "a/1"],
   ],
-  ["none of a namespace at its limit", { a: 200 }, ["a/1", "b/1", "b/2"], ["b/1", "b/2"]],
-  ["none when no slot is left", { a: 100, b: 100, c: 100 }, ["d/1"], []],
+  ["not of a namespace at its limit", { a: 200 }, ["a/1", "b/1", "b/2"], ["b/1", "b/2"]],
+  ["none when no slot is free", { a: 100, b: 100, c: 100 }, ["d/1"], []],
   [
     "every eighth time the one that has waited longest, of those that may be next",
     { a: 200, b: 5, c: 5 },
@@ -285,16 +290,16 @@ test.each<[string, Record<string, number>, readonly (string | readonly [string, 
     ["b/1", "b/2", "b/3", "b/4", "b/5", "b/6", "b/7", "b/0", "b/8"],
   ],
   [
-    "that one not of a namespace with more than all others together either",
+    "never the longest waiting one of a namespace that uses more slots than all others together",
     { a: 70, b: 30, c: 30 },
     ["a/1", ["b/0", "routine"], ...Array.from({ length: 8 }, (_, n) => `b/${n + 1}`)],
     ["b/1", "b/2", "b/3", "b/4", "b/5", "b/6", "b/7", "b/0", "b/8", "a/1"],
   ],
-])("waiting: while others are worked on, the next is %s", (_, taken, keys, expected) => {
+])("waiting keys: while others are processed, the next key is %s", (_, taken, keys, expected) => {
   expect(order(waitingBeside(taken, ...keys).all)).toEqual(expected);
 });
 
-test("waiting: an attempt without result is no turn", () => {
+test("waiting keys: an attempt that hands out no key does not count as a turn", () => {
   const keys = Array.from({ length: 9 }, (_, n) => `a/${n + 1}`);
   const { all, places } = waitingBeside({ a: 200 }, ["a/0", "routine"], ...keys);
   for (let n = 0; n < 6; n++) expect(all.next()).toBeUndefined();

@@ -84,7 +84,7 @@ async function requestsOf(step: ScheduleStep, live: Observed<KubeObject>): Promi
   return requests;
 }
 
-test("a backup is created after the schedule was read", async () => {
+test("a backup is created after the EtcdBackupSchedule was read from the API server", async () => {
   expect(await requestsOf(create, absent)).toEqual([
     asked,
     { verb: "create", what: "etcdbackups/nightly-20260101-120000", options: {} },
@@ -97,7 +97,7 @@ test.each<[string, Observed<KubeObject>, string]>([
   ["recreated", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, uid: "x" } }), "KubeConflict"],
   ["edited", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, generation: 2 } }), "KubeConflict"],
   ["being deleted", present(schedule({ deleting: true }).schedule), "KubeConflict"],
-])("nothing is created or deleted for a schedule that is %s", async (_, seen, code) => {
+])("no backup is created or deleted for a schedule that the API server shows as %s", async (_, seen, code) => {
   const deleted = { backup: older, keepers: [newer] };
   for (const step of [create, { do: "deleteBackup", ...deleted }, { do: "giveObject", ...deleted }] satisfies ScheduleStep[]) {
     const { kube, requests } = recorder(present<KubeObject>(newer), seen);
@@ -107,29 +107,32 @@ test.each<[string, Observed<KubeObject>, string]>([
 }); // biome-ignore format: a table
 
 test.each<[string, string | undefined, boolean]>([
-  ["the same", snapshot.schedule.status?.lastScheduleTime, true],
-  ["a later one", "2026-01-01T12:30:00Z", false],
-  ["none", undefined, false],
-])("a run is created only if the recorded latest run is the observed one: %s", async (_, lastScheduleTime, isMade) => {
-  const { schedule: given } = snapshot;
-  const live = { ...given, status: { ...given.status, lastScheduleTime } };
-  const { kube, requests } = recorder(absent, present<KubeObject>(live));
-  const done = actOnSchedule(kube, create, snapshot, signal);
-  if (isMade) await done;
-  else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
-  expect(requests.map(({ verb }) => verb)).toEqual(isMade ? ["get", "create"] : ["get"]);
-  // Deletions do not depend on runs.
-  const other = recorder(present<KubeObject>(newer), present<KubeObject>(live));
-  await actOnSchedule(other.kube, { do: "deleteBackup", backup: older, keepers: [newer] }, snapshot, signal);
-  expect(other.requests.at(-1)?.verb).toBe("delete");
-});
+  ["it is created when the API server has the same", snapshot.schedule.status?.lastScheduleTime, true],
+  ["it is not created when the API server has a later one", "2026-01-01T12:30:00Z", false],
+  ["it is not created when the API server has none", undefined, false],
+])(
+  "a run is created only when status.lastScheduleTime is still the observed one: %s",
+  async (_, lastScheduleTime, isMade) => {
+    const { schedule: given } = snapshot;
+    const live = { ...given, status: { ...given.status, lastScheduleTime } };
+    const { kube, requests } = recorder(absent, present<KubeObject>(live));
+    const done = actOnSchedule(kube, create, snapshot, signal);
+    if (isMade) await done;
+    else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
+    expect(requests.map(({ verb }) => verb)).toEqual(isMade ? ["get", "create"] : ["get"]);
+    // Deletions do not depend on runs.
+    const other = recorder(present<KubeObject>(newer), present<KubeObject>(live));
+    await actOnSchedule(other.kube, { do: "deleteBackup", backup: older, keepers: [newer] }, snapshot, signal);
+    expect(other.requests.at(-1)?.verb).toBe("delete");
+  },
+);
 
 const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
 const restored = { verb: "list", what: "etcdrestores/foo", options: {} };
 const begun = { verb: "list", what: "etcdclusters/foo", options: {} };
 const looked = { verb: "get", what: `etcdbackups/${newer.metadata.name}`, options: {} };
 
-test("a good backup is deleted with uid and resourceVersion, after the later one was read", async () => {
+test("a good backup is deleted with uid and resourceVersion after its later backup was read", async () => {
   const requests = await requestsOf(
     { do: "deleteBackup", backup: older, keepers: [newer] },
     present<KubeObject>(newer),
@@ -144,7 +147,7 @@ test("a good backup is deleted with uid and resourceVersion, after the later one
   ]);
 });
 
-test("a backup that stored nothing is deleted without reading another", async () => {
+test("a backup without a later one is deleted without reading another EtcdBackup", async () => {
   const requests = await requestsOf({ do: "deleteBackup", backup: older, keepers: [] }, absent);
   expect(requests.map(({ verb }) => verb)).toEqual(["get", "list", "list", "delete"]);
   expect(requests[0]).toEqual(asked);
@@ -153,7 +156,7 @@ test("a backup that stored nothing is deleted without reading another", async ()
   expect(unread.map(({ verb }) => verb)).toEqual(["get", "delete"]);
 });
 
-test("an object is marked in one write with the finalizer, and kept in one", async () => {
+test("an object's mark and the finalizer are set in one patch, and removed in one patch", async () => {
   const options = { type: "merge", preconditions };
   const patch = (annotation: string | null, finalizers: readonly string[]) => ({
     verb: "patch",
@@ -187,10 +190,14 @@ test.each<[string, Observed<EtcdBackup>, string]>([
   ["unreadable", unknown("timeout"), "KubeUnavailable"],
   ["recreated", present(run(NOW, { metadata: { uid: "x" } })), "KubeConflict"],
   ["being deleted", present(run(NOW, { deleting: true })), "KubeConflict"],
-  ["found defective just now", present(run(NOW, { doubted: "VerificationFailed" })), "KubeConflict"],
-  ["to be verified now", present(run(NOW, { doubted: "open" })), "KubeConflict"],
+  [
+    "defective by a verification that has just ended",
+    present(run(NOW, { doubted: "VerificationFailed" })),
+    "KubeConflict",
+  ],
+  ["not verified yet, with spec.verify", present(run(NOW, { doubted: "open" })), "KubeConflict"],
   ["failed", present(run(NOW, { phase: "Failed" })), "KubeConflict"],
-])("nothing is deleted in favour of a later backup that is %s", async (_, live, code) => {
+])("no backup is deleted when the API server shows its later backup as %s", async (_, live, code) => {
   for (const what of ["deleteBackup", "giveObject"] as const) {
     const { kube, requests } = recorder(live);
     const done = actOnSchedule(kube, { do: what, backup: older, keepers: [newer] }, snapshot, signal);
@@ -200,13 +207,13 @@ test.each<[string, Observed<EtcdBackup>, string]>([
 });
 
 test.each<[string, EtcdRestoreSpec["source"], EtcdRestoreStatus | undefined, boolean]>([
-  ["a new one", { backupName: older.metadata.name }, undefined, false],
-  ["one that is reading", { backupName: older.metadata.name }, { phase: "Pending" }, false],
-  ["one with all claims filled", { backupName: older.metadata.name }, { phase: "Pending", begun: true }, true],
-  ["one that has completed", { backupName: older.metadata.name }, { phase: "Completed" }, true],
-  ["one that has failed", { backupName: older.metadata.name }, { phase: "Failed" }, true],
-  ["one from another backup", { backupName: newer.metadata.name }, undefined, true],
-])("whether a backup is deleted, with an EtcdRestore that the cache does not show: %s", async (_, source, status, isDeleted) => {
+  ["that is new prevents it", { backupName: older.metadata.name }, undefined, false],
+  ["that reads the backup prevents it", { backupName: older.metadata.name }, { phase: "Pending" }, false],
+  ["that has filled all claims allows it", { backupName: older.metadata.name }, { phase: "Pending", begun: true }, true],
+  ["that has completed allows it", { backupName: older.metadata.name }, { phase: "Completed" }, true],
+  ["that has failed allows it", { backupName: older.metadata.name }, { phase: "Failed" }, true],
+  ["that reads another backup allows it", { backupName: newer.metadata.name }, undefined, true],
+])("deleting a backup, with an EtcdRestore that a stale cache does not show: one %s", async (_, source, status, isDeleted) => {
   const made = { metadata: { namespace: "foo", name: "back" }, spec: { source }, status } as EtcdRestore;
   for (const what of ["deleteBackup", "giveObject"] as const) {
     const { kube, requests } = recorder(present<KubeObject>(newer), alive, [made]);
@@ -220,11 +227,21 @@ test.each<[string, EtcdRestoreSpec["source"], EtcdRestoreStatus | undefined, boo
 }); // biome-ignore format: a table
 
 test.each<[string, object, EtcdCluster["status"], boolean]>([
-  ["one that will begin with it", { fromBackup: { backupName: older.metadata.name } }, undefined, false],
-  ["one that has begun", { fromBackup: { backupName: older.metadata.name } }, { identity: {} } as never, true],
-  ["one that will begin with another backup", { fromBackup: { backupName: newer.metadata.name } }, undefined, true],
+  [
+    "that will begin with the backup prevents it",
+    { fromBackup: { backupName: older.metadata.name } },
+    undefined,
+    false,
+  ],
+  ["that has formed allows it", { fromBackup: { backupName: older.metadata.name } }, { identity: {} } as never, true],
+  [
+    "that will begin with another backup allows it",
+    { fromBackup: { backupName: newer.metadata.name } },
+    undefined,
+    true,
+  ],
 ])(
-  "whether a backup is deleted, with an EtcdCluster without an EtcdRestore: %s",
+  "deleting a backup, with an EtcdCluster that has no EtcdRestore yet: one %s",
   async (_, bootstrap, status, isDeleted) => {
     const cluster = { ...source({}), spec: { ...source({}).spec, bootstrap }, status } as EtcdCluster;
     const { kube } = recorder(present<KubeObject>(newer), alive, [], [cluster]);

@@ -28,14 +28,14 @@ function text(snapshot: ScheduleSnapshot): string {
   return planText(planSchedule(snapshot), ({ do: what, backup }) => `${what} ${backup.metadata.name}`);
 }
 
-test("no archive is created beside an existing one, and one that is being deleted is awaited", () => {
+test("no archive is created while one exists, or while the previous one is being deleted", () => {
   expect(beginArchive.decide(schedule({ ...ARCHIVE, archive: archiveOf() }))).toBeUndefined();
   const { metadata, ...rest } = archiveOf();
   const going = { ...rest, metadata: { ...metadata, deletionTimestamp: rfc3339(NOW) } };
   expect(text(schedule({ archive: going }))).toBe("settled");
 });
 
-test("a completion time alone is no failure", () => {
+test("an archive with a completion time that has not failed is not replaced", () => {
   const archive = archiveOf({ phase: "Completed", completionTime: rfc3339(NOW - HOUR) });
   expect(text(schedule({ ...ARCHIVE, archive }))).toBe("settled");
 });
@@ -65,19 +65,19 @@ const inBucket = (bucket: string, backup: EtcdBackup): EtcdBackup => ({
 test.each<[string, ScheduleSnapshot, string]>([
   ["continues while it is in its EtcdCluster's folder", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), cluster: OURS }), "settled"],
   ["continues below a prefix", schedule({ ...ARCHIVE, archive: archiveAt(`a/b/${PLACE}`), cluster: OURS }), "settled"],
-  ["ends when the cluster was created again", schedule({ ...ARCHIVE, archive: archiveAt(OTHER), cluster: OURS }), ENDED],
-  ["ends when its cluster was unknown", schedule({ ...ARCHIVE, archive: archiveAt("foo/my-etcd/unknown"), cluster: OURS }), ENDED],
-  ["continues while the cluster is gone", schedule({ ...ARCHIVE, archive: archiveAt(OTHER) }), "settled"],
-  ["continues while its folder is unknown", schedule({ ...ARCHIVE, archive: { ...archiveAt(OTHER), status: {} }, cluster: OURS }), "settled"],
-  ["is not covered by a backup in another folder", covered(stored(OTHER, run(NOW - HOUR, { etcd: "a" }))), CLOSED],
-  ["is not covered by a backup in another bucket", covered(inBucket("another", stored(PLACE, run(NOW - HOUR, { etcd: "a" })))), CLOSED],
-  ["is covered by a backup beside it", covered(stored(PLACE, run(NOW - HOUR, { etcd: "a" }))), "settled"],
-  ["is covered by a backup that may be beside it", covered(run(NOW - HOUR, { etcd: "a" })), "settled"],
+  ["ends when the EtcdCluster was recreated", schedule({ ...ARCHIVE, archive: archiveAt(OTHER), cluster: OURS }), ENDED],
+  ["ends when its EtcdCluster was unknown at its creation", schedule({ ...ARCHIVE, archive: archiveAt("foo/my-etcd/unknown"), cluster: OURS }), ENDED],
+  ["continues while the EtcdCluster does not exist", schedule({ ...ARCHIVE, archive: archiveAt(OTHER) }), "settled"],
+  ["continues while the status does not show its folder", schedule({ ...ARCHIVE, archive: { ...archiveAt(OTHER), status: {} }, cluster: OURS }), "settled"],
+  ["does not continue from a backup in another folder, so a new backup is made", covered(stored(OTHER, run(NOW - HOUR, { etcd: "a" }))), CLOSED],
+  ["does not continue from a backup in another bucket, so a new backup is made", covered(inBucket("another", stored(PLACE, run(NOW - HOUR, { etcd: "a" })))), CLOSED],
+  ["continues from a backup in the same folder", covered(stored(PLACE, run(NOW - HOUR, { etcd: "a" }))), "settled"],
+  ["continues from a backup in an unknown folder", covered(run(NOW - HOUR, { etcd: "a" })), "settled"],
 ])("an archive %s", (_, snapshot, expected) => {
   expect(text(snapshot)).toBe(expected);
 }); // biome-ignore format: a table
 
-test("a foreign EtcdBackup with the archive's name blocks it, wherever it stores", () => {
+test("a foreign EtcdBackup with the archive's name is reported, wherever it stores", () => {
   const archiveNamesake = archiveOf();
   const snapshot = { ...schedule({ ...ARCHIVE, rival: archiveNamesake }), archiveNamesake };
   const { conditions = [] } = scheduleStatus(snapshot, planSchedule(snapshot));
@@ -87,7 +87,7 @@ test("a foreign EtcdBackup with the archive's name blocks it, wherever it stores
   });
 });
 
-test("no archive is created where another stores the same etcd's changes, and its name is shown", () => {
+test("an archive of another schedule in the same place prevents a new archive, and is reported", () => {
   const rival = archiveOf();
   const named = { ...rival, metadata: { ...rival.metadata, name: "daily-changes" } };
   for (const [archive, words] of [
@@ -109,34 +109,34 @@ test("no archive is created where another stores the same etcd's changes, and it
 });
 
 test.each<[string, ScheduleSnapshot, string]>([
-  ["closed, at a whole second", gap({ atMs: LATER + 999 }), CLOSED],
-  ["not closed by a backup that is being deleted", gap({ archive: archiveOf({ archive: { ...reported, from: "13" } }), backups: [run(NOW - HOUR, { etcd: "a", deleting: true })] }), CLOSED],
-  ["closed by a backup of unknown revision, when all is archived", gap({ archive: archiveOf({ archive: { ...reported, from: "1" } }), backups: [run(NOW - HOUR)] }), "settled"],
-  ["not closed by a backup of unknown revision, when a change is missing", gap({ archive: archiveOf({ archive: { ...reported, from: "2" } }), backups: [run(NOW - HOUR)] }), CLOSED],
+  ["closed by a new backup, named by the whole second", gap({ atMs: LATER + 999 }), CLOSED],
+  ["closed by a new backup when the covering backup is being deleted", gap({ archive: archiveOf({ archive: { ...reported, from: "13" } }), backups: [run(NOW - HOUR, { etcd: "a", deleting: true })] }), CLOSED],
+  ["no reason for a backup when an existing backup has an unknown revision and everything is archived", gap({ archive: archiveOf({ archive: { ...reported, from: "1" } }), backups: [run(NOW - HOUR)] }), "settled"],
+  ["closed by a new backup when the existing backup's revision is unknown and a change is missing", gap({ archive: archiveOf({ archive: { ...reported, from: "2" } }), backups: [run(NOW - HOUR)] }), CLOSED],
   ["not closed while a backup is running", gap({ backups: [run(NOW - 2 * HOUR), run(NOW - HOUR, { phase: "active" })] }), "settled"],
-  ["closed by the one good backup of two", gap({ archive: archiveOf({ archive: { ...reported, from: "13" } }), backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { phase: "Failed" })] }), "settled"],
-  ["not closed at once after one of two has failed", gap({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(LATER - 599_000, { phase: "Failed" })] }), "settled"],
-  ["not closed by a backup of another etcd", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "900" })] }), CLOSED],
-  ["not closed by a backup of an unknown etcd", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", from: "1" } }), backups: [run(NOW - HOUR)] }), CLOSED],
-  ["not closed for a former etcd, when a later backup is of a new etcd", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - HOUR - 1_000) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), "settled"],
-  ["not closed for a former etcd, even with backups of it", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - HOUR - 1_000) } }), backups: [run(NOW - 2 * HOUR, { etcd: "b" }), run(NOW - HOUR, { etcd: "a" })] }), "settled"],
-  ["closed when the later backup is of that etcd, but does not cover the gap", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
-  ["closed when the archive reported in the same moment or later", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
-  ["closed when the later backup has failed", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a", phase: "Failed" })] }), CLOSED],
-  ["closed when the etcd of the later backup is unknown", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR)] }), CLOSED],
-  ["closed when an archive of an earlier release does not report its etcd", gap({ archive: archiveOf({ archive: { ...reported, time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
-  ["closed by a backup of that etcd", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "13" })] }), "settled"],
-  ["not closed by a backup from before the new history", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(NOW) } }), backups: [run(NOW - 1_000, { etcd: "a", revision: "900" })] }), CLOSED],
-  ["not closed by a backup within the margin after the new history began", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(NOW) } }), backups: [run(NOW + 599_000, { etcd: "a", revision: "900" })] }), CLOSED],
-  ["closed by a backup from well after the margin", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(NOW - 600_000) } }), backups: [run(NOW, { etcd: "a", revision: "13" })] }), "settled"],
-  ["not closed before the margin has passed", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(LATER - 599_000) } }) }), "settled"],
-  ["closed as soon as the margin has passed", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(LATER - 600_000) } }) }), CLOSED],
+  ["no reason for a backup when one good backup of two covers it", gap({ archive: archiveOf({ archive: { ...reported, from: "13" } }), backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { phase: "Failed" })] }), "settled"],
+  ["not closed within ten minutes after a backup has failed", gap({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(LATER - 599_000, { phase: "Failed" })] }), "settled"],
+  ["closed by a new backup when the existing backup is of another etcd cluster", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "900" })] }), CLOSED],
+  ["closed by a new backup when the existing backup's etcd cluster is unknown", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", from: "1" } }), backups: [run(NOW - HOUR)] }), CLOSED],
+  ["not closed for an earlier etcd cluster when a later backup is of a new one", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - HOUR - 1_000) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), "settled"],
+  ["not closed for an earlier etcd cluster, even when there are backups of it", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - HOUR - 1_000) } }), backups: [run(NOW - 2 * HOUR, { etcd: "b" }), run(NOW - HOUR, { etcd: "a" })] }), "settled"],
+  ["closed by a new backup when a later backup of the same etcd cluster does not cover it", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
+  ["closed by a new backup when the archive's report is as new as the other cluster's backup", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
+  ["closed by a new backup when the other etcd cluster's backup has failed", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a", phase: "Failed" })] }), CLOSED],
+  ["closed by a new backup when the later backup's etcd cluster is unknown", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "b", time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR)] }), CLOSED],
+  ["closed by a new backup when an archive of an earlier release does not report its etcd cluster", gap({ archive: archiveOf({ archive: { ...reported, time: rfc3339(NOW - 2 * HOUR) } }), backups: [run(NOW - HOUR, { etcd: "a" })] }), CLOSED],
+  ["no reason for a backup when a backup of the same etcd cluster covers it", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "13" })] }), "settled"],
+  ["closed by a new backup when the covering backup is from before the new history", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(NOW) } }), backups: [run(NOW - 1_000, { etcd: "a", revision: "900" })] }), CLOSED],
+  ["closed by a new backup when the covering backup is within ten minutes of the new history", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(NOW) } }), backups: [run(NOW + 599_000, { etcd: "a", revision: "900" })] }), CLOSED],
+  ["no reason for a backup when the covering backup is ten minutes after the new history began", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(NOW - 600_000) } }), backups: [run(NOW, { etcd: "a", revision: "13" })] }), "settled"],
+  ["not closed within ten minutes after the new history began", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(LATER - 599_000) } }) }), "settled"],
+  ["closed by a new backup ten minutes after the new history began", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a", since: rfc3339(LATER - 600_000) } }) }), CLOSED],
   ["not closed while the cluster sleeps", gap({ cluster: source({ replicas: 0 }, true) }), "settled"],
-  ["no gap when its revision is invalid", gap({ archive: archiveOf({ archive: { ...reported, from: "0x1" } }) }), "settled"],
-  ["not closed by a backup with an invalid revision", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "x" })] }), CLOSED],
-])("a gap is %s", (_, snapshot, expected) => expect(text(snapshot)).toBe(expected)); // biome-ignore format: a table
+  ["ignored when its revision is invalid", gap({ archive: archiveOf({ archive: { ...reported, from: "0x1" } }) }), "settled"],
+  ["closed by a new backup when the existing backup's revision is invalid", gap({ archive: archiveOf({ archive: { ...reported, clusterID: "a" } }), backups: [run(NOW - HOUR, { etcd: "a", revision: "x" })] }), CLOSED],
+])("a gap in the archive is %s", (_, snapshot, expected) => expect(text(snapshot)).toBe(expected)); // biome-ignore format: a table
 
-test("no backup is made for the gap of a suspended schedule, twice in a second, or before a later run", () => {
+test("no backup closes a gap for a suspended schedule, twice in a second, or before a later run", () => {
   const made = (ms: number) => ({ status: counted({}, { lastScheduleTime: rfc3339(ms), runs: 1 }) });
   expect(closeGap.decide(gap())).toMatchObject({ next: "step", rule: "close-gap" });
   expect(closeGap.decide(gap({ spec: { archive: {}, suspend: true } }))).toBeUndefined();
@@ -145,7 +145,7 @@ test("no backup is made for the gap of a suspended schedule, twice in a second, 
   expect(closeGap.decide(gap(made(LATER - 1_000)))).toBeDefined();
 });
 
-test("the first backup closes a gap, too", () => {
+test("a schedule's first backup may be one that closes a gap", () => {
   const status = {
     observedGeneration: 1,
     counted: { schedule: "0 0 1 6 *", timeZone: "UTC", since: rfc3339(MADE_MS) },
@@ -154,7 +154,7 @@ test("the first backup closes a gap, too", () => {
   expect(text(snapshot)).toBe(CLOSED);
 });
 
-test("the status shows the archive's last report, also without a condition", () => {
+test("the status shows the archive's last report, also when the archive has no conditions", () => {
   const snapshot = gap({ backups: [run(NOW, { etcd: "a" })] });
   expect(scheduleStatus(snapshot, planSchedule(snapshot)).archive).toStrictEqual({
     name: "nightly-changes",
@@ -162,7 +162,7 @@ test("the status shows the archive's last report, also without a condition", () 
   });
 });
 
-test("a problem of the archive is shown from its condition Complete only", () => {
+test("the archive's problem is shown only from its condition Complete", () => {
   const because = (type: string, reason: string) => ({
     ...{ type, status: "False" as const, reason, message: type, observedGeneration: 1, lastTransitionTime: "" },
   });
@@ -175,7 +175,7 @@ test("a problem of the archive is shown from its condition Complete only", () =>
   expect(of("ArchiveStalled")).toMatchObject({ message: "Complete" });
 });
 
-test("exactly one archive rule decides where two could", () => {
+test("the first of two applicable archive rules decides", () => {
   const keepLast = { retention: { keepLast: 1 } };
   const due = { status: counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 }), atMs: NOW };
   const active = run(NOW - HOUR, { phase: "active" });

@@ -11,19 +11,19 @@ const keepLast = { retention: { keepLast: 1 } };
 /** Its object is deleted with it by its own spec. */
 const going = run(NOW - HOUR, { objectPolicy: "Delete", held: true });
 
-test("only a backup marked by the retention counts as marked", () => {
+test("a backup is marked only by the retention's annotation and finalizer", () => {
   expect(isMarked(going)).toBe(false);
   expect(isMarked(run(NOW, { given: true }))).toBe(true);
 });
 
-test("no object is marked that is deleted anyway, or does not exist", () => {
+test("an object is not marked when its own policy deletes it, or when it does not exist", () => {
   expect(releaseObject.decide(schedule({ spec: keepLast, backups: [going, run(NOW)] }))).toBeUndefined();
   const failed = run(NOW - HOUR, { phase: "Failed" });
   const given = schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [failed] });
   expect(releaseObject.decide(given)).toBeUndefined();
 });
 
-test("disposals are computed once per snapshot", () => {
+test("the backups to delete are computed once per snapshot", () => {
   const annotations = { [DRY_RUN_ANNOTATION]: JSON.stringify(keepLast) };
   const given = schedule({ annotations, backups: [run(NOW - HOUR), run(NOW)] });
   expect(dryRunOf(given)).toBeDefined();

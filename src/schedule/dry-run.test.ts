@@ -21,22 +21,22 @@ function asked(patch: unknown, given: Parameters<typeof schedule>[0] = {}) {
 }
 
 test.each<[string, object, readonly object[]]>([
-  ["a retention, with every object that would be deleted", { retention: { keepLast: 1 } }, [
+  ["by a retention, with every object", { retention: { keepLast: 1 } }, [
     { name: oldest, objectURL: url(oldest) },
     { name: older, objectURL: url(older) },
   ]],
-  ["a limit, with the objects deleted by their policy", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }, [
+  ["by a history limit, with the objects that their policy deletes", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }, [
     { name: failed },
     { name: oldest },
     { name: older, objectURL: url(older) },
   ]],
-  ["an edit that keeps all", { retention: { keepLast: 9 } }, []],
-  ["something else", { suspend: true }, []],
-])("it lists what the edit would delete: %s", (_, patch, deletes) => {
+  ["nothing by an edit that keeps all", { retention: { keepLast: 9 } }, []],
+  ["nothing by an edit of another field", { suspend: true }, []],
+])("a dry run lists the backups that the edit would delete: %s", (_, patch, deletes) => {
   expect(dryRunOf(asked(patch))).toEqual({ deletes });
 }); // biome-ignore format: a table
 
-test("no object is listed for a backup without an object or a known URL", () => {
+test("a dry run lists no object for a backup without an object or a known URL", () => {
   const nowhere = run(NOW - 3 * HOUR);
   const { objectURL: _, ...status } = nowhere.status ?? {};
   const few = [run(NOW - 4 * HOUR, { phase: "Failed", objectPolicy: "Delete" }), { ...nowhere, status }, run(NOW)];
@@ -44,11 +44,11 @@ test("no object is listed for a backup without an object or a known URL", () => 
   expect(dryRun).toStrictEqual({ deletes: [{ name: failed }, { name: oldest }] });
 });
 
-test("nothing is executed", () => {
+test("a dry run deletes nothing", () => {
   expect(planSchedule(asked({ retention: { keepLast: 1 } })).next).toBe("settled");
 });
 
-test("the edit is merged into the spec, and null removes a field", () => {
+test("a dry run merges its edit into the spec, and null removes a field", () => {
   const spec = { retention: { keepLast: 1, keepFor: "90m" } };
   const deletes = [{ name: oldest, objectURL: url(oldest) }];
   expect(dryRunOf(asked({}, { spec }))).toEqual({ deletes });
@@ -70,13 +70,13 @@ test.each<[string, string]>([
   ['{"retention":{"keepLast":0}}', "with it, spec.retention.keepLast is 0; it must be at least 1"],
   ['{"schedule":"x"}', 'with it, spec.schedule is "x"; it must have five fields'],
   ['{"retention":{"keepLast":1},"successfulBackupsHistoryLimit":1}', "with it, spec has both retention and successful"],
-])("%s is refused", (text, message) => {
+])("the dry-run annotation %s is refused", (text, message) => {
   const { refused = "", deletes } = dryRunOf(asked(text)) ?? { deletes: [{}] };
   expect(refused).toContain(message);
   expect(deletes).toEqual([]);
 });
 
-test("without the annotation there is no dry run, and only the first of many are listed", () => {
+test("there is no dry run without the annotation, and at most a hundred backups are listed", () => {
   expect(dryRunOf(schedule({ backups }))).toBeUndefined();
   const many = Array.from({ length: 150 }, (_, n) => run(NOW - n * HOUR));
   const dryRun = dryRunOf(asked({ retention: { keepLast: 1 } }, { backups: many }));

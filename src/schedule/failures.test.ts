@@ -30,24 +30,24 @@ function failing(
 
 const failuresOf = (snapshot: ScheduleSnapshot) => scheduleStatus(snapshot, planSchedule(snapshot)).archiveFailures;
 
-test("nothing is recorded without a failure", () => {
+test("no failure is recorded while the archive runs", () => {
   const snapshot = failing(undefined, 60_000, undefined);
   expect(scheduleStatus(snapshot, planSchedule(snapshot))).not.toHaveProperty("archiveFailures");
 });
 
-test("the pause grows from a minute to half an hour", () => {
+test("the pause after failures grows from a minute to half an hour", () => {
   const minutes = [1, 2, 3, 4, 5, 6, 7, 1_000].map((count) => pauseMsAfter({ count, time: "" }) / MINUTE);
   expect(minutes).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
 });
 
 test.each<[string, number | undefined, number, boolean]>([
-  ["the first failure is replaced after a minute", undefined, 60_000, true],
-  ["the first failure is not replaced before", undefined, 59_000, false],
-  ["the third failure is not replaced after a minute", 2, 60_000, false],
-  ["the third failure is not replaced just before four minutes", 2, 4 * MINUTE - 1_000, false],
-  ["the third failure is replaced after four minutes", 2, 4 * MINUTE, true],
-  ["the hundredth failure is replaced after half an hour", 99, 30 * MINUTE, true],
-  ["the hundredth failure is not replaced before", 99, 30 * MINUTE - 1_000, false],
+  ["after its first failure an archive is replaced after a minute", undefined, 60_000, true],
+  ["after its first failure an archive is not replaced sooner", undefined, 59_000, false],
+  ["after its third failure an archive is not replaced after a minute", 2, 60_000, false],
+  ["after its third failure an archive is not replaced just before four minutes", 2, 4 * MINUTE - 1_000, false],
+  ["after its third failure an archive is replaced after four minutes", 2, 4 * MINUTE, true],
+  ["after its hundredth failure an archive is replaced after half an hour", 99, 30 * MINUTE, true],
+  ["after its hundredth failure an archive is not replaced sooner", 99, 30 * MINUTE - 1_000, false],
 ])("%s", (_, before, failedMs, isReplaced) => {
   const plan = planSchedule(failing(before, failedMs + 10_000, failedMs));
   expect(plan.next === "step" && plan.rule === "end-archive").toBe(isReplaced);
@@ -61,19 +61,19 @@ test("a failure is counted once, however often it is observed", () => {
   expect(failuresOf({ ...snapshot, schedule: { ...snapshot.schedule, status } })).toEqual(failures);
 });
 
-test("the count stays until the next archive has proved itself", () => {
+test("the count of failures stays until the next archive has run for half an hour", () => {
   const next = failing(3, 30 * MINUTE - 1_000, undefined);
   expect(failuresOf(next)?.count).toBe(3);
   expect(failuresOf({ ...next, archive: undefined })?.count).toBe(3);
 });
 
-test("after half an hour of work a failure starts a new count", () => {
+test("an archive that has run for half an hour resets the count of failures", () => {
   expect(failuresOf(failing(3, 30 * MINUTE, undefined))).toBeUndefined();
   expect(failuresOf(failing(3, 31 * MINUTE, MINUTE))?.count).toBe(1);
   expect(failuresOf(failing(3, 30 * MINUTE, MINUTE))?.count).toBe(4);
 });
 
-test("nothing is recorded without a failure, or without spec.archive", () => {
+test("no failures are recorded without a failure, or without spec.archive", () => {
   expect(failuresOf(failing(undefined, MINUTE, undefined))).toBeUndefined();
   const { schedule: given, ...rest } = failing(3, MINUTE, 30_000);
   const { archive: _, ...spec } = given.spec;

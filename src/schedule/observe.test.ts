@@ -45,11 +45,11 @@ function reads(
   };
 }
 
-test("a deleted schedule is absent", () => {
+test("a schedule that does not exist is observed as absent", () => {
   expect(observeSchedule(reads(undefined, []), KEY).is).toBe("absent");
 });
 
-test("its own backups are sorted by creation, with the EtcdBackup of the due run's name", () => {
+test("the schedule's backups are sorted by creation, and a foreign EtcdBackup with the due run's name is observed", () => {
   const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR) });
   const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
   const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
@@ -57,7 +57,7 @@ test("its own backups are sorted by creation, with the EtcdBackup of the due run
   expect(seen).toMatchObject({ is: "present", value: { takenAtMs: NOW, backups: [older, newer], namesake: theirs } });
 });
 
-test("backups that a restore still reads", () => {
+test("backups that an EtcdRestore still reads are observed", () => {
   const [read, ended, failed, filled, unread] = [4, 3, 2, 1, 0].map((hours) => run(NOW - hours * HOUR)) as [
     EtcdBackup,
     EtcdBackup,
@@ -79,7 +79,7 @@ test("backups that a restore still reads", () => {
   expect(seen).toMatchObject({ value: { restoring: new Set([read.metadata.name]) } });
 });
 
-test("a backup with which an EtcdCluster will begin counts as read, also before its EtcdRestore exists", () => {
+test("a backup with which an EtcdCluster will begin counts as read before its EtcdRestore exists", () => {
   const [older, newer] = [run(NOW - HOUR), run(NOW)];
   const seen = observeSchedule(
     reads(etcdBackupSchedule(), [older, newer], undefined, [], [`foo/${older.metadata.name}`]),
@@ -88,7 +88,7 @@ test("a backup with which an EtcdCluster will begin counts as read, also before 
   expect(seen).toMatchObject({ value: { restoring: new Set([older.metadata.name]) } });
 });
 
-test("an EtcdCluster will begin with its backup until it has an identity or is being deleted", () => {
+test("an EtcdCluster begins with its backup until it has an identity or is being deleted", () => {
   const { metadata, spec } = source({});
   const begins = { ...spec, bootstrap: { fromBackup: { backupName: "old" } } };
   const of = (status: object | undefined, more: object = {}, given: object = begins) =>
@@ -101,13 +101,13 @@ test("an EtcdCluster will begin with its backup until it has an identity or is b
   expect(of(undefined, {}, { ...spec, bootstrap: { fromBackup: { object: {} } } })).toBeUndefined();
 });
 
-test("its archive is not in its backups", () => {
+test("the schedule's archive is not among its backups", () => {
   const archive = archiveOf();
   const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW), archive]), KEY);
   expect(seen).toMatchObject({ value: { backups: [run(NOW)], archive } });
 });
 
-test("the rival is the oldest active archive in the same place", () => {
+test("the oldest active archive of another schedule in the same place is observed", () => {
   const other = (name: string, status: object = {}, spec: object = {}, more: object = {}): EtcdBackup => {
     const made = archiveOf(status, spec);
     const annotations = { [SCHEDULE_UID_ANNOTATION]: "another" };
@@ -148,12 +148,12 @@ test("a foreign EtcdBackup with the archive's name is observed", () => {
   });
 });
 
-test("without a due run there is no namesake", () => {
+test("no EtcdBackup with a run's name is observed when no run is due", () => {
   const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW)]), KEY);
   expect(seen).toMatchObject({ value: { namesake: undefined } });
 });
 
-test("its cluster and the backup of its latest run are observed, also without its label", () => {
+test("the schedule's cluster and the latest run's backup are observed, even when that lost its label", () => {
   const cluster = source({});
   const last = run(NOW, { metadata: { labels: {} } });
   const made = etcdBackupSchedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW) }) });
@@ -171,7 +171,7 @@ test("its cluster and the backup of its latest run are observed, also without it
   expect(look([], etcdBackupSchedule({ spec: external }))).toMatchObject({ value: { cluster: undefined } });
 });
 
-test("marks of a deleted schedule are observed until they are removed", () => {
+test("marks that a deleted schedule left are observed until they are removed", () => {
   const [marked, kept] = [run(NOW - HOUR, { given: true }), run(NOW)];
   const gone = observeSchedule(reads(undefined, [kept, marked]), KEY);
   expect(gone).toMatchObject({ is: "present", value: { left: [marked], backups: [] } });
@@ -190,7 +190,7 @@ test("marks of a deleted schedule are observed until they are removed", () => {
   expect(observeSchedule(reads(later, [kept, marked]), KEY)).toMatchObject({ value: { left: [] } });
 });
 
-test("a backup wakes the schedule of its label", () => {
+test("a change of a backup triggers the schedule in its label", () => {
   expect(scheduleKeysFor(run(NOW))).toEqual([KEY]);
   expect(scheduleKeysFor(run(NOW, { metadata: { labels: {} } }))).toEqual([]);
   expect(scheduleKeysFor(run(NOW, { metadata: { namespace: undefined } }))).toEqual([]);

@@ -44,102 +44,102 @@ function archiving(from: string, backups: ScheduleSnapshot["backups"], spec: obj
 }
 
 const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[] = [
-  { name: "nothing is done while nothing is due", given: schedule(), expect: "settled" },
-  { name: "a due run is created", given: due(), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "nothing is done while no run is due", given: schedule(), expect: "settled" },
+  { name: "a run that is due is created", given: due(), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "a schedule that is being deleted creates nothing", given: due({ deleting: true }), expect: "settled" },
   { name: "a schedule that is being deleted deletes nothing", given: schedule({ deleting: true, spec: keepLast, backups: [older, newer] }), expect: "settled" },
-  { name: "a schedule that is being deleted removes marks", given: schedule({ deleting: true, spec: keepLast, backups: [given, newer] }), expect: "deleting: keepObject nightly-20260101-100000" },
+  { name: "a schedule that is being deleted removes marks from backups", given: schedule({ deleting: true, spec: keepLast, backups: [given, newer] }), expect: "deleting: keepObject nightly-20260101-100000" },
   { name: "a schedule that is being deleted ignores backups that are being deleted", given: schedule({ deleting: true, spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
-  { name: "retention: one at a time", given: schedule({ spec: keepLast, backups: [run(NOW - 4 * HOUR), given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
-  { name: "an invalid time zone creates nothing", given: due({ spec: { timeZone: "Mars/Phobos" } }), expect: "warn: refuse-schedule" },
-  { name: "an edited schedule is recorded first", given: due({ spec: { schedule: "@daily" } }), expect: "wait: restart-count" },
-  { name: "a new schedule is recorded first", given: due({ status: {} }), expect: "wait: restart-count" },
-  { name: "a suspended schedule is not counted", given: due({ spec: { suspend: true }, status: {} }), expect: "settled" },
+  { name: "retention: backups are deleted one at a time", given: schedule({ spec: keepLast, backups: [run(NOW - 4 * HOUR), given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "a schedule with an invalid time zone creates nothing", given: due({ spec: { timeZone: "Mars/Phobos" } }), expect: "warn: refuse-schedule" },
+  { name: "an edited schedule is recorded in the status before a run is created", given: due({ spec: { schedule: "@daily" } }), expect: "wait: restart-count" },
+  { name: "a new schedule is recorded in the status before a run is created", given: due({ status: {} }), expect: "wait: restart-count" },
+  { name: "a suspended schedule is not recorded in the status", given: due({ spec: { suspend: true }, status: {} }), expect: "settled" },
   { name: "a suspended schedule creates nothing", given: due({ spec: { suspend: true } }), expect: "settled" },
-  { name: "a suspended schedule still applies its limits", given: schedule({ spec: { ...keepLast, suspend: true }, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
-  { name: "a run that was made and lost its label is recorded", given: due({ namesake: unlabelled }), expect: "wait: record-run" },
-  { name: "a foreign backup is not adopted", given: due({ namesake: theirs }), expect: "warn: name-taken" },
-  { name: "Forbid: a run waits for the one before", given: due({ backups: [active] }), expect: "wait: await-backup" },
-  { name: "Forbid: a run does not wait for one that has ended", given: due({ backups: [newer] }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "Forbid: a run does not wait for one that is being deleted", given: due({ backups: [run(NOW - HOUR, { phase: "active", deleting: true })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "Allow: a run does not wait", given: due({ backups: [active], spec: { concurrencyPolicy: "Allow" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "Replace: the running backup is deleted", given: due({ backups: [newer, active], spec: { concurrencyPolicy: "Replace" } }), expect: "replace-backup: deleteBackup nightly-20260101-110000" },
-  { name: "Replace: then the run is created", given: due({ backups: [newer], spec: { concurrencyPolicy: "Replace" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "Replace: nothing is deleted while nothing is due", given: schedule({ backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "settled" },
-  { name: "Replace: nothing is deleted for a run that was made", given: due({ backups: [active], namesake: unlabelled, spec: { concurrencyPolicy: "Replace" } }), expect: "wait: record-run" },
-  { name: "the first run is created at once", given: schedule({ spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "create-backup: createBackup nightly-20251222-120000" },
-  { name: "retention: the object is marked first", given: schedule({ spec: keepLast, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
-  { name: "retention: then the backup is deleted", given: schedule({ spec: keepLast, backups: [given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
-  { name: "retention: an object that is deleted anyway is not marked", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { objectPolicy: "Delete", given: true }), newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "a suspended schedule still deletes backups by its retention", given: schedule({ spec: { ...keepLast, suspend: true }, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "a run with a backup that has lost its label is recorded", given: due({ namesake: unlabelled }), expect: "wait: record-run" },
+  { name: "a foreign backup with the run's name is not adopted", given: due({ namesake: theirs }), expect: "warn: name-taken" },
+  { name: "Forbid: a run waits while an earlier backup is running", given: due({ backups: [active] }), expect: "wait: await-backup" },
+  { name: "Forbid: a run does not wait for a backup that has ended", given: due({ backups: [newer] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Forbid: a run does not wait for a backup that is being deleted", given: due({ backups: [run(NOW - HOUR, { phase: "active", deleting: true })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Allow: a run does not wait for a running backup", given: due({ backups: [active], spec: { concurrencyPolicy: "Allow" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Replace: the running backup is deleted when a run is due", given: due({ backups: [newer, active], spec: { concurrencyPolicy: "Replace" } }), expect: "replace-backup: deleteBackup nightly-20260101-110000" },
+  { name: "Replace: the run is created after the running backup was deleted", given: due({ backups: [newer], spec: { concurrencyPolicy: "Replace" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Replace: a running backup is not deleted while no run is due", given: schedule({ backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "settled" },
+  { name: "Replace: a running backup is not deleted for a run that exists", given: due({ backups: [active], namesake: unlabelled, spec: { concurrencyPolicy: "Replace" } }), expect: "wait: record-run" },
+  { name: "immediate: the first run is created at once", given: schedule({ spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "create-backup: createBackup nightly-20251222-120000" },
+  { name: "retention: an object is marked before its EtcdBackup is deleted", given: schedule({ spec: keepLast, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: an EtcdBackup is deleted when its object is marked", given: schedule({ spec: keepLast, backups: [given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "retention: an object is not marked when its own policy deletes it", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { objectPolicy: "Delete", given: true }), newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
   { name: "retention: a backup that is being deleted is ignored", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
   { name: "retention: a failed backup does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { phase: "Failed" })] }), expect: "settled" },
   { name: "retention: a backup of another etcd does not displace a good one", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })] }), expect: "settled" },
-  { name: "retention: a backup that is kept now is unmarked", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "retention removed: a marked backup is unmarked", given: schedule({ backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "history: a completed backup is deleted according to its policy", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
-  { name: "history: none is deleted without a limit", given: schedule({ backups: [older, newer] }), expect: "settled" },
-  { name: "history: failed ones are deleted, oldest first", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [4, 3, 2, 1].map((n) => run(NOW - n * HOUR, { phase: "Failed" })) }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
-  { name: "history: all failed ones are deleted with a limit of 0", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-120000" },
-  { name: "archive: it is created before a due run", given: due({ spec: { archive: {} } }), expect: "begin-archive: createBackup nightly-changes" },
-  { name: "archive: a schedule that is being deleted creates none", given: schedule({ spec: { archive: {} }, deleting: true }), expect: "settled" },
-  { name: "archive: while it runs, nothing is done about it", given: schedule({ spec: { archive: {} }, archive: archiveOf() }), expect: "settled" },
-  { name: "archive: it is deleted when it is no longer wanted", given: schedule({ archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: it is deleted when spec.archive changes", given: schedule({ spec: { archive: { maxAgeSeconds: 5 } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: it is deleted when the template changes", given: schedule({ spec: { archive: {} }, archive: archiveOf({}, { compression: "Zstd" }) }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: policy and deadline of the template do not apply to it", given: schedule({ spec: { archive: {}, backupTemplate: { ...TEMPLATE, objectPolicy: "Delete", activeDeadlineSeconds: 60 } }, archive: archiveOf() }), expect: "settled" },
-  { name: "archive: a failed one is replaced after a pause", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 60_000) }) }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: a failed one is not replaced at once", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 59_000) }) }), expect: "settled" },
-  { name: "archive: a backup is made when none covers what is before it", given: archiving("14", [run(NOW - HOUR, { etcd: "a" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
-  { name: "archive: no backup is made when one covers exactly that", given: archiving("13", [run(NOW - HOUR, { etcd: "a" })]), expect: "settled" },
-  { name: "archive: no backup is made while one is running", given: archiving("14", [run(NOW - HOUR, { phase: "active" })]), expect: "settled" },
-  { name: "archive: no backup is made right after a failure", given: archiving("14", [run(NOW + HOUR / 2 - 599_000, { phase: "Failed" })]), expect: "settled" },
-  { name: "archive: a backup is made again later", given: archiving("14", [run(NOW + HOUR / 2 - 600_000, { phase: "Failed" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
-  { name: "archive: a suspended schedule makes no backup", given: archiving("14", [], { suspend: true }), expect: "settled" },
-  { name: "history: the latest failed one stays, in any order", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW - 4 * HOUR, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
-  { name: "history: a failed one that is being deleted is ignored", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed", deleting: true })] }), expect: "settled" },
-  { name: "Forbid: a run does not wait for a failed one", given: due({ backups: [run(NOW - HOUR, { phase: "Failed" })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "retention: the annotation without the finalizer marks nothing", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, metadata: { finalizers: [] } }), newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
-  { name: "retention: the finalizer alone marks nothing", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { held: true }), newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
-  { name: "retention: a backup that is kept now is unmarked, also while another is deleted", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: a marked backup that is to be kept is unmarked", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: a marked backup is unmarked when spec.retention was removed", given: schedule({ backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "history: a completed backup beyond the limit is deleted", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "history: no completed backup is deleted without a limit", given: schedule({ backups: [older, newer] }), expect: "settled" },
+  { name: "history: failed backups beyond the limit are deleted, oldest first", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [4, 3, 2, 1].map((n) => run(NOW - n * HOUR, { phase: "Failed" })) }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
+  { name: "history: all failed backups are deleted with a limit of 0", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-120000" },
+  { name: "archive: the archive is created before a run that is due", given: due({ spec: { archive: {} } }), expect: "begin-archive: createBackup nightly-changes" },
+  { name: "archive: a schedule that is being deleted creates no archive", given: schedule({ spec: { archive: {} }, deleting: true }), expect: "settled" },
+  { name: "archive: a running archive is not changed", given: schedule({ spec: { archive: {} }, archive: archiveOf() }), expect: "settled" },
+  { name: "archive: the archive is deleted when spec.archive was removed", given: schedule({ archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: the archive is deleted when spec.archive changes", given: schedule({ spec: { archive: { maxAgeSeconds: 5 } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: the archive is deleted when the backup template changes", given: schedule({ spec: { archive: {} }, archive: archiveOf({}, { compression: "Zstd" }) }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: the template's objectPolicy and deadline do not apply to the archive", given: schedule({ spec: { archive: {}, backupTemplate: { ...TEMPLATE, objectPolicy: "Delete", activeDeadlineSeconds: 60 } }, archive: archiveOf() }), expect: "settled" },
+  { name: "archive: a failed archive is deleted after a minute to be replaced", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 60_000) }) }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: a failed archive is not deleted within a minute", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 59_000) }) }), expect: "settled" },
+  { name: "archive: a backup is created when none covers the changes before the archive", given: archiving("14", [run(NOW - HOUR, { etcd: "a" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
+  { name: "archive: no backup is created when one covers the changes before the archive", given: archiving("13", [run(NOW - HOUR, { etcd: "a" })]), expect: "settled" },
+  { name: "archive: no backup is created while one is running", given: archiving("14", [run(NOW - HOUR, { phase: "active" })]), expect: "settled" },
+  { name: "archive: no backup is created within ten minutes after a failure", given: archiving("14", [run(NOW + HOUR / 2 - 599_000, { phase: "Failed" })]), expect: "settled" },
+  { name: "archive: a backup is created ten minutes after a failure", given: archiving("14", [run(NOW + HOUR / 2 - 600_000, { phase: "Failed" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
+  { name: "archive: a suspended schedule creates no backup for the archive", given: archiving("14", [], { suspend: true }), expect: "settled" },
+  { name: "history: the latest failed backup stays, in any order of the list", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW - 4 * HOUR, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
+  { name: "history: a failed backup that is being deleted is ignored", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed", deleting: true })] }), expect: "settled" },
+  { name: "Forbid: a run does not wait for a failed backup", given: due({ backups: [run(NOW - HOUR, { phase: "Failed" })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "retention: a backup with the annotation and without the finalizer is not marked", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, metadata: { finalizers: [] } }), newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: a backup with the finalizer and without the annotation is not marked", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { held: true }), newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: a marked backup is unmarked although another is to be deleted", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
   { name: "retention: a defective backup does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "settled" },
-  { name: "retention: an object that is no snapshot does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "SnapshotCorrupt" })] }), expect: "settled" },
-  { name: "retention: an object that cannot be restored does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "RestoreToolFailed" })] }), expect: "settled" },
-  { name: "retention: a missing object does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "NoSuchObject" })] }), expect: "settled" },
-  { name: "retention: an unverified backup does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "open" })] }), expect: "settled" },
-  { name: "retention: a verification that could not run counts like none", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "StoreUnreachable" })] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: a backup with an object that is no snapshot does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "SnapshotCorrupt" })] }), expect: "settled" },
+  { name: "retention: a backup that cannot be restored does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "RestoreToolFailed" })] }), expect: "settled" },
+  { name: "retention: a backup with a missing object does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "NoSuchObject" })] }), expect: "settled" },
+  { name: "retention: a backup with a verification that has not ended does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "open" })] }), expect: "settled" },
+  { name: "retention: a backup with a verification that could not run displaces an older one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "StoreUnreachable" })] }), expect: "release-object: giveObject nightly-20260101-100000" },
   { name: "retention: a defective backup stays for inspection", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { doubted: "VerificationFailed" }), newer] }), expect: "settled" },
-  { name: "retention: a mark is removed once the later backup is found defective", given: schedule({ spec: keepLast, backups: [given, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "retention: the latest by revision stays, though the clock was set back since, and so does the latest by time", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "settled" },
-  { name: "retention: a backup that is neither is deleted", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" }), run(NOW - 3 * HOUR, { etcd: "a", revision: "8" })] }), expect: "release-object: giveObject nightly-20260101-090000" },
+  { name: "retention: a backup is unmarked when the later backup is found defective", given: schedule({ spec: keepLast, backups: [given, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: the latest backup by revision and the latest by time both stay", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "settled" },
+  { name: "retention: a backup that is the latest neither by revision nor by time is deleted", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" }), run(NOW - 3 * HOUR, { etcd: "a", revision: "8" })] }), expect: "release-object: giveObject nightly-20260101-090000" },
   { name: "retention: a backup that an EtcdRestore reads stays, and the next one is deleted", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR), run(NOW - 2 * HOUR), newer], restoring: [run(NOW - 3 * HOUR)] }), expect: "release-object: giveObject nightly-20260101-100000" },
-  { name: "retention: a mark is removed once an EtcdRestore reads the backup", given: schedule({ spec: keepLast, backups: [given, newer], restoring: [given] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: a marked backup is unmarked when an EtcdRestore reads it", given: schedule({ spec: keepLast, backups: [given, newer], restoring: [given] }), expect: "keep-object: keepObject nightly-20260101-100000" },
   { name: "history: a backup that an EtcdRestore reads stays", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer], restoring: [older] }), expect: "settled" },
-  { name: "retention: a backup dated far ahead displaces none", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 25 * HOUR)] }), expect: "settled" },
-  { name: "retention: a backup dated far ahead is not deleted", given: schedule({ spec: { retention: { keepFor: "30d" } }, backups: [newer, run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "10" }), run(NOW - HOUR, { etcd: "a" })] }), expect: "settled" },
-  { name: "retention: a backup dated a day ahead counts", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 24 * HOUR)] }), expect: "release-object: giveObject nightly-20260101-110000" },
-  { name: "retention: an invalid revision counts like none", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "release-object: giveObject nightly-20260101-090000" },
-  { name: "retention: with an archive, the backups that it extends stay", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
-  { name: "retention: with an archive, older backups are deleted", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "release-object: giveObject nightly-20251225-090000" },
-  { name: "asleep: a run waits for its cluster", given: due({ cluster: ASLEEP }), expect: "wait: cluster-asleep" },
-  { name: "asleep: also while it is falling asleep", given: due({ cluster: saying(source({ replicas: 0 }), "FallingAsleep") }), expect: "wait: cluster-asleep" },
-  { name: "asleep: a run waits for a cluster that has never begun", given: due({ cluster: { ...source({ replicas: 0 }), status: undefined } as never }), expect: "wait: cluster-asleep" },
-  { name: "asleep: no run waits while falling asleep is prevented", given: due({ cluster: saying(source({ replicas: 0 }), "StepRefused") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "retention: a backup dated more than a day ahead displaces no other", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 25 * HOUR)] }), expect: "settled" },
+  { name: "retention: a backup dated more than a day ahead is not deleted", given: schedule({ spec: { retention: { keepFor: "30d" } }, backups: [newer, run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "10" }), run(NOW - HOUR, { etcd: "a" })] }), expect: "settled" },
+  { name: "retention: a backup dated at most a day ahead counts", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 24 * HOUR)] }), expect: "release-object: giveObject nightly-20260101-110000" },
+  { name: "retention: a backup with an invalid revision counts like one without", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "release-object: giveObject nightly-20260101-090000" },
+  { name: "retention: the backups that an archive extends stay", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
+  { name: "retention: backups older than an archive extends are deleted", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "release-object: giveObject nightly-20251225-090000" },
+  { name: "asleep: a run waits for its sleeping cluster", given: due({ cluster: ASLEEP }), expect: "wait: cluster-asleep" },
+  { name: "asleep: a run waits while the cluster falls asleep", given: due({ cluster: saying(source({ replicas: 0 }), "FallingAsleep") }), expect: "wait: cluster-asleep" },
+  { name: "asleep: a run waits for a cluster created with 0 replicas", given: due({ cluster: { ...source({ replicas: 0 }), status: undefined } as never }), expect: "wait: cluster-asleep" },
+  { name: "asleep: no run waits while the cluster cannot fall asleep", given: due({ cluster: saying(source({ replicas: 0 }), "StepRefused") }), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "asleep: no run waits while the cluster forms", given: due({ cluster: saying(source({ replicas: 0 }), "Forming") }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: another condition does not matter", given: due({ cluster: otherwise(source({ replicas: 0 })) }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: an outdated condition does not matter", given: due({ cluster: saying(source({}), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: a run waits when the cluster is paused while asleep", given: due({ cluster: source({ replicas: 0, paused: true }, true) }), expect: "wait: cluster-asleep" },
-  { name: "asleep: no run waits while a pause keeps it awake", given: due({ cluster: saying(source({ replicas: 0, paused: true }), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: no run waits once it is woken", given: due({ cluster: source({}, true) }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: the first run waits, too", given: schedule({ cluster: ASLEEP, spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "wait: cluster-asleep" },
-  { name: "asleep: nothing waits while nothing is due", given: schedule({ cluster: ASLEEP }), expect: "settled" },
-  { name: "asleep: Replace: no backup is deleted for a run that waits", given: due({ cluster: ASLEEP, backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "wait: cluster-asleep" },
-  { name: "asleep: Forbid: the run waits for the cluster, not for the backup before", given: due({ cluster: ASLEEP, backups: [active] }), expect: "wait: cluster-asleep" },
-  { name: "asleep: the retention continues", given: due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
-  { name: "asleep: a run that waited ignores its deadline", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW - 3_600_000), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "awake: a late run misses its deadline", given: due({ cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "settled" },
-  { name: "asleep: nothing waits for a run that waited before", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}) }), expect: "settled" },
-  { name: "orphaned: a mark of an earlier schedule of the name is removed", given: due({ left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
-  { name: "orphaned: a mark is removed also when the schedule is gone", given: schedule({ deleting: true, left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
+  { name: "asleep: a run does not depend on the cluster's other conditions", given: due({ cluster: otherwise(source({ replicas: 0 })) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: a run does not depend on a condition of an earlier generation", given: due({ cluster: saying(source({}), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: a run waits when the cluster is paused and asleep", given: due({ cluster: source({ replicas: 0, paused: true }, true) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: no run waits while a pause keeps the cluster awake", given: due({ cluster: saying(source({ replicas: 0, paused: true }), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: no run waits once the cluster is woken", given: due({ cluster: source({}, true) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: the first run of an immediate schedule waits", given: schedule({ cluster: ASLEEP, spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: nothing waits while no run is due", given: schedule({ cluster: ASLEEP }), expect: "settled" },
+  { name: "asleep: Replace: no running backup is deleted for a run that waits", given: due({ cluster: ASLEEP, backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "wait: cluster-asleep" },
+  { name: "asleep: Forbid: a run waits for the cluster, not for a running backup", given: due({ cluster: ASLEEP, backups: [active] }), expect: "wait: cluster-asleep" },
+  { name: "asleep: backups are still deleted by the retention", given: due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "asleep: a run that waited for its cluster is created after its deadline", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW - 3_600_000), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "awake: a run that is late by more than its deadline is not created", given: due({ cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "settled" },
+  { name: "asleep: an earlier run that waited does not extend the deadline of the next", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}) }), expect: "settled" },
+  { name: "orphaned: a mark of an earlier schedule with the same name is removed", given: due({ left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
+  { name: "orphaned: a mark is removed when the schedule no longer exists", given: schedule({ deleting: true, left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
   { name: "a running backup is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
 ]; // biome-ignore format: a table
 
@@ -147,12 +147,12 @@ for (const { name, given: snapshot, expect: expected } of cases) {
   test(`schedule plan: ${name}`, () => expect(planText(planSchedule(snapshot), stepText)).toBe(expected));
 }
 
-test("the next recheck is at the next due time", () => {
+test("schedule plan: the next recheck is at the next due time", () => {
   expect(planSchedule(schedule({ atMs: NOW + 1_000 }))).toEqual({ next: "settled", recheckAfterMs: HOUR - 1_000 });
   expect(planSchedule(schedule({ spec: { suspend: true } }))).toEqual({ next: "settled" });
 });
 
-test("an object is not lost while it cannot be marked: the EtcdBackup stays", () => {
+test("schedule plan: an EtcdBackup stays while its object cannot be marked", () => {
   const rest = { because: "refused", forMs: 60_000, isBrief: false };
   const plan = planSchedule(schedule({ spec: keepLast, backups: [older, newer] }), (rule) =>
     rule === "release-object" ? rest : undefined,
@@ -160,7 +160,7 @@ test("an object is not lost while it cannot be marked: the EtcdBackup stays", ()
   expect(plan).toMatchObject({ next: "settled", recheckAfterMs: 60_000, reports: [{ rule: "release-object" }] });
 });
 
-test("no object is marked while a marked EtcdBackup cannot be deleted", () => {
+test("schedule plan: no object is marked while a marked EtcdBackup cannot be deleted", () => {
   const rest = { because: "refused", forMs: 60_000, isBrief: false };
   const backups = [run(NOW - 4 * HOUR), given, newer];
   const plan = planSchedule(schedule({ spec: keepLast, backups }), (rule) =>
@@ -169,13 +169,13 @@ test("no object is marked while a marked EtcdBackup cannot be deleted", () => {
   expect(plan).toMatchObject({ next: "settled", reports: [{ rule: "delete-backup" }] });
 });
 
-test("deletions are in favour of the latest good backup of the same etcd", () => {
+test("schedule plan: deletions name the latest good backup of the same etcd cluster", () => {
   const backups = [run(NOW - 3 * HOUR, { given: true, etcd: "a" }), run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })]; // biome-ignore format: a list
   const plan = planSchedule(schedule({ spec: keepLast, backups }));
   expect(plan).toMatchObject({ step: { do: "deleteBackup", backup: backups[0], keepers: [backups[1]] } });
 });
 
-test("the first and then every third run is verified", () => {
+test("schedule plan: the first and then every third run is verified", () => {
   const specs = [0, 1, 2, 3, 4, 6].map((runs) => {
     const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs });
     const plan = planSchedule(schedule({ status, spec: { verifyEvery: 3 } }));
@@ -184,7 +184,7 @@ test("the first and then every third run is verified", () => {
   expect(specs).toEqual([true, false, false, true, false, true]);
 });
 
-test("an archive of an earlier schedule of the name is shown with what to do about it", () => {
+test("schedule plan: a foreign archive with the name is reported with what to do about it", () => {
   const archiveNamesake = archiveOf();
   const snapshot = { ...due({ spec: { archive: {} } }), archiveNamesake };
   const because =
@@ -199,7 +199,7 @@ test("an archive of an earlier schedule of the name is shown with what to do abo
   expect(planSchedule({ ...due(), archiveNamesake }).reports).toBeUndefined();
 });
 
-test("no run is verified while another verification runs", () => {
+test("schedule plan: no run is verified while another verification runs", () => {
   const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
   const asked = (backups: readonly EtcdBackup[], spec: object = { verifyEvery: 1 }) => {
     const plan = planSchedule(schedule({ status, spec, backups }));
@@ -212,7 +212,7 @@ test("no run is verified while another verification runs", () => {
   expect(asked([], { backupTemplate: { ...TEMPLATE, verify: true } })).toBe(true);
 });
 
-test("a created backup has the template's spec, and the schedule's label and uid", () => {
+test("schedule plan: a created backup has the template's spec, and the schedule's label and uid", () => {
   const plan = planSchedule(due());
   expect(plan).toMatchObject({ because: "a backup was due at 2026-01-01T12:00:00Z" });
   expect(plan.next === "step" && plan.step.backup).toEqual({
@@ -231,7 +231,7 @@ test("a created backup has the template's spec, and the schedule's label and uid
   });
 });
 
-test("every rule has a case in which it decides", () => {
+test("schedule plan: every rule decides a case", () => {
   const spoken = cases.map(({ given: snapshot }) => {
     const plan = planSchedule(snapshot);
     return plan.next === "settled"
@@ -243,7 +243,7 @@ test("every rule has a case in which it decides", () => {
   expect(SCHEDULE_RULES.map(({ name }) => name).filter((name) => !spoken.includes(name))).toEqual([]);
 });
 
-test("exactly one rule decides where two could", () => {
+test("schedule plan: the first of two applicable rules decides", () => {
   const pairs: readonly (readonly [string, string, ScheduleSnapshot])[] = [
     ["deleting", "refuse-schedule", due({ deleting: true, spec: { timeZone: "Mars/Phobos" } })],
     ["refuse-schedule", "restart-count", due({ status: {}, spec: { timeZone: "Mars/Phobos" } })],
@@ -274,13 +274,13 @@ test("exactly one rule decides where two could", () => {
   }
 });
 
-test("a backup made in the schedule's first second is not its own namesake", () => {
+test("schedule plan: a backup from the schedule's first second does not block the run with that due time", () => {
   const status = counted({ schedule: "@hourly" });
   const plan = planSchedule(schedule({ status, spec: { immediate: true }, backups: [run(MADE_MS)] }));
   expect(planText(plan, stepText)).toBe("create-backup: createBackup nightly-20260101-120000");
 });
 
-test("an observation reads each of thousands of backups only a few times", () => {
+test("schedule plan: a plan for thousands of backups reads each only a few times", () => {
   let asked = 0;
   const backups = Array.from({ length: 5_000 }, (_, n) => {
     const backup = run(NOW - (5_000 - n) * HOUR, { etcd: "a" });

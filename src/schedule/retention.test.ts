@@ -25,19 +25,19 @@ const YEAR = at(
   "2026-02-03T03:00Z",
 );
 
-describe("keeps", () => {
+describe("the retention keeps", () => {
   test.each<[string, Retention, readonly string[]]>([
-    ["the latest", { keepLast: 2 }, ["2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
-    ["all when there are fewer", { keepLast: 9 }, YEAR.map(({ name }) => name)],
-    ["those not older than", { keepFor: "1d" }, ["2026-02-02T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
-    ["those not older than hours", { keepFor: "23h59m59s" }, ["2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
-    ["those not older than weeks", { keepFor: "2w5d" }, YEAR.slice(1).map(({ name }) => name)],
-    ["the last of each day", { keepDaily: 3 }, ["2026-02-01T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
-    ["the last of each week, which begins on Monday", { keepWeekly: 3 }, ["2026-01-15T03:00Z", "2026-02-01T03:00Z", "2026-02-03T03:00Z"]],
-    ["the last of each month", { keepMonthly: 9 }, ["2025-12-31T22:30Z", "2026-01-31T03:00Z", "2026-02-03T03:00Z"]],
-    ["backups that any rule keeps", { keepLast: 1, keepMonthly: 2, keepFor: "12h" }, ["2026-01-31T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
-    ["the latest, without any rule", {}, ["2026-02-03T03:00Z"]],
-    ["everything, when the duration is invalid", { keepFor: "soon" }, YEAR.map(({ name }) => name)],
+    ["the latest two with keepLast 2", { keepLast: 2 }, ["2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["all backups when there are fewer than keepLast", { keepLast: 9 }, YEAR.map(({ name }) => name)],
+    ["backups of the last day with keepFor 1d", { keepFor: "1d" }, ["2026-02-02T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["backups of the last hours with keepFor in hours", { keepFor: "23h59m59s" }, ["2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["backups of the last weeks with keepFor in weeks", { keepFor: "2w5d" }, YEAR.slice(1).map(({ name }) => name)],
+    ["the last backup of each day with keepDaily", { keepDaily: 3 }, ["2026-02-01T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["the last backup of each week from Monday on with keepWeekly", { keepWeekly: 3 }, ["2026-01-15T03:00Z", "2026-02-01T03:00Z", "2026-02-03T03:00Z"]],
+    ["the last backup of each month with keepMonthly", { keepMonthly: 9 }, ["2025-12-31T22:30Z", "2026-01-31T03:00Z", "2026-02-03T03:00Z"]],
+    ["a backup when any of its rules keeps it", { keepLast: 1, keepMonthly: 2, keepFor: "12h" }, ["2026-01-31T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["the latest backup without any rule", {}, ["2026-02-03T03:00Z"]],
+    ["all backups when the duration is invalid", { keepFor: "soon" }, YEAR.map(({ name }) => name)],
   ])("%s", (_, retention, names) => {
     expect(kept(YEAR, retention)).toEqual(names);
   }); // biome-ignore format: a table
@@ -49,13 +49,13 @@ describe("keeps", () => {
     ["1d", DAY_MS],
     ["1w", 7 * DAY_MS],
     ["1w1d1s", 8 * DAY_MS + 1_000],
-  ])("backups as old as %s, and none older", (keepFor, ms) => {
+  ])("backups up to the age %s, and none older", (keepFor, ms) => {
     const all = [0, -1, 1].map((more, n) => ({ name: `b-${n}`, atMs: -ms - more, etcd: "a", revision: 0n }));
     const newest = { name: "newest", atMs: 0, etcd: "a", revision: 0n };
     expect(kept([...all, newest], { keepFor })).toEqual(["b-0", "b-1", "newest"]);
   });
 
-  test("with an archive all within its span, and the last one before it", () => {
+  test("backups within an archive's duration, and the last one before it", () => {
     const all = [0, 10, 11, 12].map((seconds) => ({
       name: `${seconds}`,
       atMs: -seconds * 1_000,
@@ -65,17 +65,17 @@ describe("keeps", () => {
     expect([...keptOf(all, { keepLast: 1, archiveForSeconds: 10 }, "UTC")].sort()).toEqual(["0", "10", "11"]);
   });
 
-  test("the latest by time, whatever its name", () => {
+  test("the latest backups by time, whatever their names", () => {
     const all = [{ name: "a", atMs: 2, etcd: "x", revision: 0n }, { name: "b", atMs: 1, etcd: "x", revision: 0n }, { name: "c", atMs: 0, etcd: "x", revision: 0n }]; // biome-ignore format: a list
     expect(kept(all, { keepLast: 2 })).toEqual(["a", "b"]);
   });
 
-  test("weeks across the end of a month", () => {
+  test("the last backup of a week that spans two months", () => {
     const days = at("2026-01-25T03:00Z", "2026-01-31T03:00Z", "2026-02-01T03:00Z");
     expect(kept(days, { keepWeekly: 2 })).toEqual(["2026-01-25T03:00Z", "2026-02-01T03:00Z"]);
   });
 
-  test("days of the schedule's time zone", () => {
+  test("the last backups of days in the schedule's time zone", () => {
     // In Kathmandu the first one is in the new year, and 15:00 is 20:45 of the same day.
     expect(kept(YEAR, { keepMonthly: 9 }, "Asia/Kathmandu")).toEqual(["2026-01-31T03:00Z", "2026-02-03T03:00Z"]);
     const evening = at("2026-03-28T22:30Z", "2026-03-28T23:30Z", "2026-03-29T21:30Z", "2026-03-29T22:30Z");
@@ -84,12 +84,12 @@ describe("keeps", () => {
     ); // biome-ignore format: a day has 23 hours
   });
 
-  test("of two in one second, the one that was due later", () => {
+  test("the backup that was due later, of two in one second", () => {
     const twins = ["a-2", "a-1", "a-3"].map((name) => ({ name, atMs: 0, etcd: "a", revision: 0n }));
     expect(kept(twins, { keepLast: 2 })).toEqual(["a-2", "a-3"]);
   });
 
-  test("the latest by revision, whatever the clock, and the latest by time", () => {
+  test("the latest backups by revision whatever their times, and the latest by time", () => {
     const all = [
       { name: "before", atMs: 5 * DAY_MS, etcd: "a", revision: 9n },
       { name: "latest", atMs: 0, etcd: "a", revision: 10n },
@@ -102,11 +102,11 @@ describe("keeps", () => {
   });
 
   test.each<[string, Retention, readonly string[]]>([
-    ["the given number", { keepLast: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
-    ["the latest", {}, ["old-9", "new-2"]],
-    ["the given days", { keepDaily: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
-    ["the given months", { keepMonthly: 1 }, ["old-9", "new-2"]],
-  ])("backups from before and after etcd was restored to an earlier state: %s", (_, retention, names) => {
+    ["as many as keepLast of each", { keepLast: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
+    ["the latest of each", {}, ["old-9", "new-2"]],
+    ["the last of keepDaily days of each", { keepDaily: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
+    ["the last of keepMonthly months of each", { keepMonthly: 1 }, ["old-9", "new-2"]],
+  ])("backups from before and after etcd was restored to an earlier revision: %s", (_, retention, names) => {
     const daily = (name: string, from: number, revision: bigint) => (n: number) => ({
       name: `${name}-${n}`,
       atMs: (from + n) * DAY_MS,
@@ -118,7 +118,7 @@ describe("keeps", () => {
     expect(kept(all, retention)).toEqual(names);
   });
 
-  test("as many of each etcd", () => {
+  test("the same number of each etcd cluster's backups", () => {
     const other = at("2020-01-01T00:00Z", "2020-01-02T00:00Z").map((each) => ({ ...each, etcd: "b" }));
     expect(kept([...YEAR, ...other], { keepLast: 1, keepFor: "1h" })).toEqual([
       "2026-02-03T03:00Z",
@@ -151,8 +151,8 @@ const retention = fc.record({
 const zone = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe");
 const RUNS = { numRuns: 300 };
 
-describe("for all backups and rules", () => {
-  test("the latest of each etcd is kept", () => {
+describe("the retention, for any backups and rules,", () => {
+  test("keeps the latest backup of each etcd cluster", () => {
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const names = keptOf(all, rules, timeZone);
@@ -167,7 +167,7 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("repeating the retention deletes nothing more without a new backup", () => {
+  test("keeps the same when it is repeated without a new backup", () => {
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const once = keptOf(all, rules, timeZone);
@@ -178,7 +178,7 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("the order of backups and other etcds do not matter", () => {
+  test("keeps the same in any order, and for each etcd cluster alone", () => {
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const names = [...keptOf(all, rules, timeZone)].sort();
@@ -190,7 +190,7 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("an additional rule deletes nothing more, and each keeps its own", () => {
+  test("keeps what each of its rules keeps alone", () => {
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const whole = keptOf(all, rules, timeZone);
@@ -205,7 +205,7 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("pruning early loses nothing that a later period needs", () => {
+  test("keeps the same when it is applied after every backup or once at the end", () => {
     // Pruned after every backup or once at the end, the same is left.
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {

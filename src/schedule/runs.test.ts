@@ -24,48 +24,48 @@ function runsText(given: Parameters<typeof schedule>[0]) {
 
 const SINCE = (MADE_MS - NOW) / MINUTE;
 
-describe("a schedule of every hour, at noon:", () => {
+describe("with an hourly schedule at noon", () => {
   test.each<[string, Parameters<typeof schedule>[0], Partial<ReturnType<typeof runsText>>]>([
     ["nothing is due when the latest run was now", { status: last(NOW) }, { last: 0, made: 7, due: undefined, next: 60 }],
-    ["the run of noon is due at noon", { status: last(NOW - HOUR) }, { last: -60, due: 0, next: 60, since: SINCE }],
-    ["a second before noon it is not due", { status: last(NOW - HOUR), atMs: NOW - 1 }, { due: undefined, next: 0 }],
-    ["of several missed runs the latest is due", { status: last(NOW - 5 * HOUR), atMs: NOW + MINUTE }, { due: 0, missed: undefined }],
-    ["without a run they count from the creation", { status: counted({}) }, { last: undefined, made: 0, due: 0 }],
-    ["a made run that is not recorded yet counts", { status: last(NOW - HOUR), backups: [run(NOW)] }, { last: 0, made: 8, due: undefined }],
-    ["also several", { status: last(NOW - 3 * HOUR), backups: [run(NOW - 2 * HOUR), run(NOW - HOUR)] }, { last: -60, made: 9, due: 0 }],
-    ["a recorded run is not counted twice", { status: last(NOW), backups: [run(NOW)] }, { last: 0, made: 7, due: undefined }],
-    ["a recorded run counts when its backup is gone", { status: last(NOW), backups: [run(NOW - HOUR)] }, { last: 0, made: 7, due: undefined }],
-    ["a backup of another name counts for nothing", { status: last(NOW - HOUR), backups: [run(NOW, { metadata: { name: "nightly-by-hand" } })] }, { last: -60, made: 7, due: 0 }],
-    ["within its deadline a run is due", { status: last(NOW - HOUR), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE }, { due: 0, missed: undefined }],
-    ["past its deadline it is missed", { status: last(NOW - HOUR), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: undefined, missed: 0, next: 60 }],
-    ["a run that waited for its cluster is due, whatever its deadline", { status: last(NOW - HOUR, { heldTime: rfc3339(NOW) }), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: 0, missed: undefined, next: 60 }],
-    ["the run after it has its deadline", { status: last(NOW - HOUR, { heldTime: rfc3339(NOW - 1_000) }), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: undefined, missed: 0 }],
-    ["suspended, nothing is due", { status: last(NOW - HOUR), spec: { suspend: true } }, { due: undefined, next: undefined, since: undefined }],
-    ["with another recorded schedule, nothing is due yet", { status: last(NOW - HOUR, counted({ schedule: "@daily" })) }, { due: undefined, since: undefined }],
-    ["with another recorded time zone, nothing is due yet", { status: last(NOW - HOUR, counted({ timeZone: "Europe/Berlin" })) }, { due: undefined, since: undefined }],
-    ["never observed, nothing is due yet", { status: {} }, { due: undefined, since: undefined }],
-    ["times before an edit are not made up for", { status: { ...last(NOW - 5 * HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW - 30 * MINUTE) } }, atMs: NOW - MINUTE }, { due: undefined, next: 0 }],
-    ["an invalid schedule is never due", { status: last(NOW - HOUR), spec: { timeZone: "Mars/Phobos" } }, { due: undefined, next: undefined, since: undefined, last: -60, made: 7 }],
+    ["the noon run is due", { status: last(NOW - HOUR) }, { last: -60, due: 0, next: 60, since: SINCE }],
+    ["the noon run is not due a second earlier", { status: last(NOW - HOUR), atMs: NOW - 1 }, { due: undefined, next: 0 }],
+    ["only the latest of several missed runs is due", { status: last(NOW - 5 * HOUR), atMs: NOW + MINUTE }, { due: 0, missed: undefined }],
+    ["a first run is due that is computed from the creation", { status: counted({}) }, { last: undefined, made: 0, due: 0 }],
+    ["a backup that is not recorded yet counts as a run", { status: last(NOW - HOUR), backups: [run(NOW)] }, { last: 0, made: 8, due: undefined }],
+    ["several backups that are not recorded yet count as runs", { status: last(NOW - 3 * HOUR), backups: [run(NOW - 2 * HOUR), run(NOW - HOUR)] }, { last: -60, made: 9, due: 0 }],
+    ["a recorded run is counted once", { status: last(NOW), backups: [run(NOW)] }, { last: 0, made: 7, due: undefined }],
+    ["a recorded run counts when its backup no longer exists", { status: last(NOW), backups: [run(NOW - HOUR)] }, { last: 0, made: 7, due: undefined }],
+    ["a backup with another name does not count as a run", { status: last(NOW - HOUR), backups: [run(NOW, { metadata: { name: "nightly-by-hand" } })] }, { last: -60, made: 7, due: 0 }],
+    ["a run is due within its deadline", { status: last(NOW - HOUR), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE }, { due: 0, missed: undefined }],
+    ["a run is missed after its deadline", { status: last(NOW - HOUR), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: undefined, missed: 0, next: 60 }],
+    ["a run that waited for its cluster is due after its deadline", { status: last(NOW - HOUR, { heldTime: rfc3339(NOW) }), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: 0, missed: undefined, next: 60 }],
+    ["the run after one that waited has its own deadline", { status: last(NOW - HOUR, { heldTime: rfc3339(NOW - 1_000) }), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + MINUTE + 1 }, { due: undefined, missed: 0 }],
+    ["nothing is due while the schedule is suspended", { status: last(NOW - HOUR), spec: { suspend: true } }, { due: undefined, next: undefined, since: undefined }],
+    ["nothing is due until an edited schedule is recorded", { status: last(NOW - HOUR, counted({ schedule: "@daily" })) }, { due: undefined, since: undefined }],
+    ["nothing is due until an edited time zone is recorded", { status: last(NOW - HOUR, counted({ timeZone: "Europe/Berlin" })) }, { due: undefined, since: undefined }],
+    ["nothing is due before the first observation is recorded", { status: {} }, { due: undefined, since: undefined }],
+    ["runs from before an edit are not due", { status: { ...last(NOW - 5 * HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW - 30 * MINUTE) } }, atMs: NOW - MINUTE }, { due: undefined, next: 0 }],
+    ["nothing is due with an invalid schedule", { status: last(NOW - HOUR), spec: { timeZone: "Mars/Phobos" } }, { due: undefined, next: undefined, since: undefined, last: -60, made: 7 }],
   ])("%s", (_, given, expected) => expect(runsText(given)).toMatchObject(expected)); // biome-ignore format: a table
 });
 
-describe("immediate:", () => {
+describe("with spec.immediate", () => {
   const spec = { immediate: true, schedule: "0 0 1 1 *" };
   const status = counted(spec);
   test.each<[string, Parameters<typeof schedule>[0], number | undefined]>([
-    ["the first run is due at once, at the creation time", { spec, status, atMs: NOW - 12 * HOUR - MINUTE }, SINCE],
-    ["the first run ignores the deadline", { spec: { ...spec, startingDeadlineSeconds: 1 }, status, atMs: NOW - 12 * HOUR - MINUTE }, SINCE],
-    ["a run that was due since replaces it", { spec, status }, -12 * 60],
-    ["a run past its deadline does not replace it", { spec: { ...spec, startingDeadlineSeconds: 1 }, status }, SINCE],
-    ["there is no second first run", { spec, status: { ...status, runs: 1 }, atMs: NOW - 12 * HOUR - MINUTE }, undefined],
-    ["it is not due when it was made and is not recorded yet", { spec, status, backups: [run(MADE_MS)], atMs: NOW - 12 * HOUR - MINUTE }, undefined],
-    ["not suspended", { spec: { ...spec, suspend: true }, status }, undefined],
-    ["it is not due without spec.immediate", { spec: { ...spec, immediate: false }, status, atMs: NOW - 12 * HOUR - MINUTE }, undefined],
+    ["the first run is due at once, with the creation as its time", { spec, status, atMs: NOW - 12 * HOUR - MINUTE }, SINCE],
+    ["the first run has no deadline", { spec: { ...spec, startingDeadlineSeconds: 1 }, status, atMs: NOW - 12 * HOUR - MINUTE }, SINCE],
+    ["a regular run that is due replaces the first run", { spec, status }, -12 * 60],
+    ["a regular run past its deadline does not replace the first run", { spec: { ...spec, startingDeadlineSeconds: 1 }, status }, SINCE],
+    ["no first run is due after a run was recorded", { spec, status: { ...status, runs: 1 }, atMs: NOW - 12 * HOUR - MINUTE }, undefined],
+    ["no first run is due when its backup exists and is not recorded yet", { spec, status, backups: [run(MADE_MS)], atMs: NOW - 12 * HOUR - MINUTE }, undefined],
+    ["no first run is due while the schedule is suspended", { spec: { ...spec, suspend: true }, status }, undefined],
+    ["no first run is due when spec.immediate is false", { spec: { ...spec, immediate: false }, status, atMs: NOW - 12 * HOUR - MINUTE }, undefined],
   ])("%s", (_, given, due) => expect(runsText(given).due).toBe(due)); // biome-ignore format: a table
 });
 
-describe("a wrong clock:", () => {
-  test("set back by an hour, nothing is due until the next run, and the status shows it", () => {
+describe("with a wrong clock", () => {
+  test("that was set back by an hour, nothing is due until the next run", () => {
     expect(runsText({ status: last(NOW), atMs: NOW - 30 * MINUTE })).toMatchObject({
       due: undefined,
       last: 0,
@@ -73,7 +73,7 @@ describe("a wrong clock:", () => {
     });
   });
 
-  test("set back before an edit, nothing is due until then either", () => {
+  test("that was set back to before an edit, nothing is due until the edit's time", () => {
     const since = { counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW) } };
     expect(runsText({ status: { ...last(NOW - 4 * HOUR), ...since }, atMs: NOW - HOUR })).toMatchObject({
       due: undefined,
@@ -81,7 +81,7 @@ describe("a wrong clock:", () => {
     });
   });
 
-  test("times up to a day ahead count, later ones are ignored", () => {
+  test("recorded times up to a day ahead count, and later times are ignored", () => {
     expect(runsText({ status: last(NOW + DAY) })).toMatchObject({ last: 24 * 60, due: undefined, next: 25 * 60 });
     expect(runsText({ status: last(NOW + DAY + HOUR) })).toMatchObject({ last: undefined, made: 7, due: 0 });
     const future = run(NOW + 400 * DAY);
@@ -97,14 +97,14 @@ describe("a wrong clock:", () => {
   });
 });
 
-test("runs are computed once per snapshot, calendars once per schedule", () => {
+test("runs are computed once per snapshot, and calendars once per schedule", () => {
   const seen = schedule();
   expect(runsOf(seen)).toBe(runsOf(seen));
   expect(calendarFor(seen)).toBe(calendarFor({ ...seen }));
   expect(disposalsIn(seen)).toBe(disposalsIn(seen));
 });
 
-test("counting starts at the creation for a new schedule, else now", () => {
+test("runs are counted from the creation of a new schedule, else from now", () => {
   expect(newSinceMs(schedule({ status: {} }))).toBe(MADE_MS);
   expect(newSinceMs(schedule({ status: { observedGeneration: 3 } }))).toBe(NOW);
   expect(newSinceMs(schedule({ status: {}, atMs: MADE_MS - HOUR }))).toBe(MADE_MS - HOUR);
@@ -124,5 +124,5 @@ describe("the name of a run", () => {
     "other-20260101-120000",
     "nightly-20261301-120000",
     "nightly-x-20260101-120000",
-  ])("%s is no run", (name) => expect(dueTimeOf("nightly", name)).toBeUndefined());
+  ])("%s is not a run's name", (name) => expect(dueTimeOf("nightly", name)).toBeUndefined());
 });

@@ -15,19 +15,19 @@ function saying(...conditions: readonly Partial<Condition>[]): EtcdBackup {
   return { ...made, status: { ...made.status!, conditions: conditions.map((each) => ({ ...given!, ...each })) } };
 }
 
-test("only a completed verification finds a defect", () => {
+test("a backup is defective only when its verification has found a defect", () => {
   expect(defectOf(saying({}))).toMatchObject({ reason: "VerificationFailed" });
   expect(defectOf(saying({ type: "Failed" }))).toBeUndefined();
   expect(defectOf(saying({ status: "Unknown" }))).toBeUndefined();
   expect(defectOf(saying({ reason: "NodeLost" }))).toBeUndefined();
 });
 
-test("while its verification runs, no other backup is deleted in its favour", () => {
+test("a backup does not count as a later one while its verification runs", () => {
   expect(isSettled(saying({ type: "Failed", status: "False" }, { status: "Unknown" }))).toBe(false);
   expect(isSettled(saying({ type: "Failed", status: "Unknown" }, { status: "True" }))).toBe(true);
 });
 
-test("backups of one etcd are sorted by revision, then time, then name", () => {
+test("backups of one etcd cluster are sorted by revision, then time, then name", () => {
   const [nine, ten] = ["9", "10"].map((revision) => run(NOW, { etcd: "a", revision })) as [EtcdBackup, EtcdBackup];
   expect([byRevision(nine, ten), byRevision(ten, nine)]).toEqual([-1, 1]);
   const named = (name: string) => run(NOW, { etcd: "a", metadata: { name } });
@@ -35,7 +35,7 @@ test("backups of one etcd are sorted by revision, then time, then name", () => {
   expect(byAge(named("a"), named("b"))).toBe(-1);
 });
 
-test("a run is verified beside a defective or running backup, but not during a verification", () => {
+test("a new run is verified unless another verification runs", () => {
   const asked = (...backups: EtcdBackup[]) =>
     backupFor(schedule({ spec: { verifyEvery: 1 }, backups }), NOW, 0).spec?.verify;
   expect(asked(saying({}))).toBe(true);

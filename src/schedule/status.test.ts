@@ -26,26 +26,26 @@ const ASLEEP = source({ replicas: 0 }, true);
 const SLEEPS = "EtcdCluster my-etcd sleeps (spec.replicas is 0); no backups are made until it is woken";
 const active = run(NOW - HOUR, { phase: "active" });
 
-describe("conditions", () => {
+describe("conditions BackupReady and Ready show", () => {
   test.each<[string, ScheduleSnapshot, readonly string[]]>([
-    ["before the first run", schedule(), [NONE, NEXT]],
-    ["before the schedule is recorded", schedule({ status: {} }), [NONE, "Ready True Scheduled: the first due time is determined next"]],
-    ["suspended", schedule({ spec: { suspend: true } }), [NONE, "Ready False Suspended: spec.suspend is true: no backups are made"]],
-    ["not understood", schedule({ spec: { timeZone: "Mars" } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
-    ["invalid and suspended", schedule({ spec: { timeZone: "Mars", suspend: true } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
-    ["a run waits", schedule({ status: STATUS, backups: [active] }), [NONE, "Ready True BackupRunning: a backup was due at 2026-01-01T12:00:00Z, but EtcdBackup nightly-20260101-110000 has not ended"]],
-    ["nothing waits", schedule({ backups: [active] }), [NONE, NEXT]],
-    ["a good backup", schedule({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
-    ["a good backup, and a running one", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db", NEXT]],
-    ["a failed backup", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", NEXT]],
-    ["a good backup that is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
-    ["a defective backup", schedule({ backups: [run(NOW - HOUR), run(NOW, { doubted: "VerificationFailed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 was stored, but failed its verification: VerificationFailed: a key differs", NEXT]],
-    ["missed", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z did not start within 60 s", NEXT]],
-    ["asleep", schedule({ cluster: ASLEEP, backups: [run(NOW)] }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
-    ["asleep, and a run waits", schedule({ cluster: ASLEEP, status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}; the backup that was due at 2026-01-01T12:00:00Z waits`]],
-    ["asleep, without an earlier backup", schedule({ cluster: ASLEEP }), [`${NONE}; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
-    ["asleep, and the latest backup has failed", schedule({ cluster: ASLEEP, backups: [run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", `Ready True ClusterAsleep: ${SLEEPS}`]],
-    ["asleep, and suspended", schedule({ cluster: ASLEEP, spec: { suspend: true } }), [`${NONE}; ${SLEEPS}`, "Ready False Suspended: spec.suspend is true: no backups are made"]],
+    ["no backup yet and the next due time before the first run", schedule(), [NONE, NEXT]],
+    ["no due time yet before the schedule is recorded", schedule({ status: {} }), [NONE, "Ready True Scheduled: the first due time is determined next"]],
+    ["a suspended schedule", schedule({ spec: { suspend: true } }), [NONE, "Ready False Suspended: spec.suspend is true: no backups are made"]],
+    ["an invalid time zone", schedule({ spec: { timeZone: "Mars" } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
+    ["an invalid time zone rather than a suspension", schedule({ spec: { timeZone: "Mars", suspend: true } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
+    ["a run that waits for a running backup", schedule({ status: STATUS, backups: [active] }), [NONE, "Ready True BackupRunning: a backup was due at 2026-01-01T12:00:00Z, but EtcdBackup nightly-20260101-110000 has not ended"]],
+    ["a running backup for which no run waits", schedule({ backups: [active] }), [NONE, NEXT]],
+    ["the latest good backup", schedule({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
+    ["the latest good backup while the next is running", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db", NEXT]],
+    ["the latest backup when it has failed", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", NEXT]],
+    ["no backup when the only good one is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
+    ["the latest backup when it is defective", schedule({ backups: [run(NOW - HOUR), run(NOW, { doubted: "VerificationFailed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 was stored, but failed its verification: VerificationFailed: a key differs", NEXT]],
+    ["a run that missed its deadline", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z did not start within 60 s", NEXT]],
+    ["a sleeping cluster", schedule({ cluster: ASLEEP, backups: [run(NOW)] }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["a sleeping cluster for which a run waits", schedule({ cluster: ASLEEP, status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}; the backup that was due at 2026-01-01T12:00:00Z waits`]],
+    ["a sleeping cluster without a backup", schedule({ cluster: ASLEEP }), [`${NONE}; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["a failed backup of a sleeping cluster", schedule({ cluster: ASLEEP, backups: [run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["a suspended schedule of a sleeping cluster", schedule({ cluster: ASLEEP, spec: { suspend: true } }), [`${NONE}; ${SLEEPS}`, "Ready False Suspended: spec.suspend is true: no backups are made"]],
   ])("%s", (_, snapshot, expected) => expect(conditionTexts(snapshot)).toEqual(expected)); // biome-ignore format: a table
 
   /** BackupReady one and a half hours after the latest good backup, which is of eleven, or as given. */
@@ -63,38 +63,38 @@ describe("conditions", () => {
   const Replace = { concurrencyPolicy: "Replace" };
 
   test.each<[string, Parameters<typeof schedule>[0], string]>([
-    ["a failed run that was deleted", { status: made(NOW), atMs: LATER }, overdue(12)],
-    ["a failed run that was deleted, while the next one is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
-    ["a failed run that was deleted, before the next one is made", { status: made(NOW), atMs: NOW + HOUR }, overdue(12)],
-    ["a run that replaced another", { status: made(NOW), atMs: LATER, spec: Replace, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
-    ["a run that replaced one that had replaced another", { status: made(NOW + HOUR), atMs: LATER + HOUR, spec: Replace, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
-    ["a running run", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
-    ["a run that still runs when the next one is due", { status: made(NOW), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, overdue(12)],
-    ["a run that takes longer than the interval", { status: made(NOW), atMs: NOW + HOUR, backups: [stored(NOW - HOUR, rfc3339(NOW + HOUR / 4)), run(NOW, { phase: "active" })] }, GOOD],
-    ["before a run is made", { status: made(NOW - HOUR) }, GOOD],
-    ["several missed runs, before one is made", { status: made(NOW - HOUR), atMs: NOW + HOUR }, overdue(12)],
-    ["several runs missed before an edit, before one is made", { status: { ...made(NOW - HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW) } }, atMs: NOW + HOUR }, GOOD],
-    ["the latest has lost its label", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
-    ["the latest has lost its label, and the next one is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
-    ["the latest has lost its label and failed, and the next one is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
-    ["the latest has lost its label and failed", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
-    ["the latest is dated far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR, { etcd: "a" }), run(NOW + 25 * HOUR, { etcd: "a", revision: "11" })] }, overdue(12)],
-    ["the only one is dated far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW + 25 * HOUR)] }, "BackupReady False BackupOverdue: the run that was due at 2026-01-01T12:00:00Z has no good backup, nor has a later one; there is no other backup"],
-    ["the latest is dated a day ahead", { status: made(NOW), atMs: LATER, backups: [run(LATER + 24 * HOUR)] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260102-123000 is stored as s3://backups/nightly-20260102-123000.db"],
-    ["the latest two, in any order", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW - 2 * HOUR)] }, overdue(12)],
-    ["a run that failed and was deleted before an edit", { status: { ...made(NOW), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW + 60_000) } }, atMs: NOW + HOUR }, overdue(12)],
-    ["a failed run that was deleted, and the one after the next is due", { status: made(NOW), atMs: NOW + 2 * HOUR }, overdue(13)],
-    ["an active backup of an unknown run", { status: counted({}), atMs: LATER, spec: { schedule: "@yearly" }, backups: [run(NOW - HOUR, { metadata: { name: "a" } }), run(NOW, { phase: "active", metadata: { name: "b" } })] }, "BackupReady True BackupCompleted: EtcdBackup a is stored as s3://backups/nightly-20260101-110000.db"],
-    ["an invalid completion time", { status: made(NOW), atMs: LATER, backups: [stored(NOW, "soon")] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db"],
-    ["suspended since", { status: made(NOW - HOUR), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, GOOD],
-    ["suspended after a failed run that was deleted", { status: made(NOW), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, overdue(12)],
-    ["asleep until now", { status: held(NOW + HOUR), atMs: NOW + HOUR }, GOOD],
-    ["asleep until now, and past the last run's deadline", { status: held(NOW + HOUR), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, GOOD],
-    ["asleep until the run before", { status: held(NOW), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, "BackupReady False RunMissed: the backup that was due at 2026-01-01T13:00:00Z did not start within 60 s"],
-    ["asleep once, and then a failed run that was deleted", { status: { ...held(NOW), ...made(NOW) }, atMs: LATER }, overdue(12)],
-  ])("whether a good backup is overdue: %s", (_, given, expected) => expect(ready(given)).toBe(expected)); // biome-ignore format: a table
+    ["True after a failed run was deleted", { status: made(NOW), atMs: LATER }, overdue(12)],
+    ["True after a failed run was deleted, while the next is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
+    ["True after a failed run was deleted, before the next is created", { status: made(NOW), atMs: NOW + HOUR }, overdue(12)],
+    ["False while a run that replaced another is running", { status: made(NOW), atMs: LATER, spec: Replace, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
+    ["True when a run replaced another that had replaced a third", { status: made(NOW + HOUR), atMs: LATER + HOUR, spec: Replace, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
+    ["False while the run is running", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
+    ["True when the run still runs and the next is due", { status: made(NOW), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, overdue(12)],
+    ["False while a run takes longer than the interval", { status: made(NOW), atMs: NOW + HOUR, backups: [stored(NOW - HOUR, rfc3339(NOW + HOUR / 4)), run(NOW, { phase: "active" })] }, GOOD],
+    ["False before a run is created", { status: made(NOW - HOUR) }, GOOD],
+    ["True after several missed runs, before a run is created", { status: made(NOW - HOUR), atMs: NOW + HOUR }, overdue(12)],
+    ["False after runs that were missed before an edit", { status: { ...made(NOW - HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW) } }, atMs: NOW + HOUR }, GOOD],
+    ["False when the latest backup has lost its label", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
+    ["False when the latest good backup has lost its label, while the next is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
+    ["True when the latest backup has lost its label and failed, while the next is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
+    ["True when the latest backup has lost its label and failed", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
+    ["True when the latest backup is dated far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR, { etcd: "a" }), run(NOW + 25 * HOUR, { etcd: "a", revision: "11" })] }, overdue(12)],
+    ["True when the only backup is dated far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW + 25 * HOUR)] }, "BackupReady False BackupOverdue: the run that was due at 2026-01-01T12:00:00Z has no good backup, nor has a later one; there is no other backup"],
+    ["False when the latest backup is dated a day ahead", { status: made(NOW), atMs: LATER, backups: [run(LATER + 24 * HOUR)] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260102-123000 is stored as s3://backups/nightly-20260102-123000.db"],
+    ["True when the two latest backups are listed in the wrong order", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW - 2 * HOUR)] }, overdue(12)],
+    ["True after a run failed and was deleted before an edit", { status: { ...made(NOW), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW + 60_000) } }, atMs: NOW + HOUR }, overdue(12)],
+    ["True after a failed run was deleted, when the run after the next is due", { status: made(NOW), atMs: NOW + 2 * HOUR }, overdue(13)],
+    ["False while an active backup of an unknown run is running", { status: counted({}), atMs: LATER, spec: { schedule: "@yearly" }, backups: [run(NOW - HOUR, { metadata: { name: "a" } }), run(NOW, { phase: "active", metadata: { name: "b" } })] }, "BackupReady True BackupCompleted: EtcdBackup a is stored as s3://backups/nightly-20260101-110000.db"],
+    ["False when the completion time is invalid", { status: made(NOW), atMs: LATER, backups: [stored(NOW, "soon")] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db"],
+    ["False while the schedule is suspended", { status: made(NOW - HOUR), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, GOOD],
+    ["True while the schedule is suspended after a failed run was deleted", { status: made(NOW), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, overdue(12)],
+    ["False when the cluster slept until now", { status: held(NOW + HOUR), atMs: NOW + HOUR }, GOOD],
+    ["False when the cluster slept until now, and the run's deadline has passed", { status: held(NOW + HOUR), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, GOOD],
+    ["True when the cluster slept until the run before", { status: held(NOW), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, "BackupReady False RunMissed: the backup that was due at 2026-01-01T13:00:00Z did not start within 60 s"],
+    ["True after the cluster slept once, and then a failed run was deleted", { status: { ...held(NOW), ...made(NOW) }, atMs: LATER }, overdue(12)],
+  ])("BackupOverdue or RunMissed is %s", (_, given, expected) => expect(ready(given)).toBe(expected)); // biome-ignore format: a table
 
-  test("the archive's state and problem are shown", () => {
+  test("the archive's progress and problem are in the status", () => {
     const archive = { from: "5", revision: "20", time: rfc3339(NOW), gaps: 1 };
     const condition = (reason: string) => [
       {
@@ -112,7 +112,7 @@ describe("conditions", () => {
     expect(statusOf(schedule())).not.toHaveProperty("archive");
   });
 
-  test("a refused step and a taken name are shown", () => {
+  test("a refused step and a taken name are shown in condition Ready", () => {
     const snapshot = schedule({ status: STATUS });
     const reports = (code: string) => [{ rule: "create-backup", because: "no", code, is: "refused" as const }];
     const ready = (plan: Parameters<typeof scheduleStatus>[1]) =>
@@ -132,10 +132,10 @@ describe("conditions", () => {
   });
 });
 
-describe("the controller's memory", () => {
+describe("the status records", () => {
   const { conditions: _, ...first } = statusOf(schedule({ status: {} }));
 
-  test("the first observation counts from the creation", () => {
+  test("the creation as the start of counting at the first observation", () => {
     const since = rfc3339(MADE_MS);
     expect(first).toEqual({
       observedGeneration: 1,
@@ -145,7 +145,7 @@ describe("the controller's memory", () => {
     });
   });
 
-  test("an edit restarts counting, and made runs stay", () => {
+  test("an edit as a new start of counting, and keeps the number of runs", () => {
     const edited = statusOf(schedule({ status: STATUS, spec: { schedule: "@daily" } }));
     expect(edited).toMatchObject({
       counted: { schedule: "@daily", timeZone: "UTC", since: rfc3339(NOW) },
@@ -156,7 +156,7 @@ describe("the controller's memory", () => {
     expect(zone.counted).toEqual({ schedule: "@hourly", timeZone: "Europe/Berlin", since: rfc3339(NOW) });
   });
 
-  test("nothing is counted while it is suspended or invalid, and counting restarts afterwards", () => {
+  test("no start of counting while the schedule is suspended or invalid", () => {
     const suspended = statusOf(schedule({ status: STATUS, spec: { suspend: true } }));
     expect(suspended).not.toHaveProperty("counted");
     expect(suspended).not.toHaveProperty("nextScheduleTime");
@@ -164,7 +164,7 @@ describe("the controller's memory", () => {
     expect(statusOf(schedule({ status: STATUS, spec: { timeZone: "Mars" } }))).not.toHaveProperty("counted");
   });
 
-  test("runs, the latest and the next one", () => {
+  test("the number of runs, the latest and the next run", () => {
     const snapshot = schedule({ status: STATUS, backups: [run(NOW)] });
     expect(statusOf(snapshot)).toMatchObject({
       counted: STATUS.counted,
@@ -174,14 +174,14 @@ describe("the controller's memory", () => {
     });
   });
 
-  test("a made run that has lost its label", () => {
+  test("a run with a backup that has lost its label", () => {
     const snapshot = schedule({ status: STATUS, namesake: run(NOW, { metadata: { labels: {} } }) });
     expect(statusOf(snapshot)).toMatchObject({ lastScheduleTime: "2026-01-01T12:00:00Z", runs: 4 });
     const theirs = schedule({ status: STATUS, namesake: run(NOW, { metadata: { annotations: {} } }) });
     expect(statusOf(theirs)).toMatchObject({ lastScheduleTime: "2026-01-01T11:00:00Z", runs: 3 });
   });
 
-  test("the latest run that waited for its cluster stays recorded", () => {
+  test("the latest run that waited for its sleeping cluster", () => {
     const asleep = statusOf(schedule({ status: STATUS, cluster: ASLEEP }));
     expect(asleep).toMatchObject({ heldTime: "2026-01-01T12:00:00Z", lastScheduleTime: "2026-01-01T11:00:00Z" });
     const woken = statusOf(schedule({ status: asleep, backups: [run(NOW)], atMs: NOW + HOUR }));
@@ -198,16 +198,16 @@ describe("the controller's memory", () => {
     );
   });
 
-  test("a schedule that is being deleted keeps its status", () => {
+  test("nothing new while the schedule is being deleted", () => {
     expect(statusOf(schedule({ status: STATUS, deleting: true, backups: [run(NOW)] }))).toBe(STATUS);
     expect(statusOf({ ...schedule({ deleting: true }), schedule: { ...etcdBackupSchedule({ deleting: true }), status: undefined as never } })).toEqual({}); // biome-ignore format: one thing
   });
 });
 
-describe("the latest backups", () => {
+describe("the status shows", () => {
   const GOOD = { name: "nightly-20260101-110000", time: "2026-01-01T11:00:00Z", objectURL: "s3://backups/nightly-20260101-110000.db" }; // biome-ignore format: one thing
 
-  test("the latest good one, with its facts", () => {
+  test("the latest good backup with its facts", () => {
     const backups = [run(NOW - 2 * HOUR), run(NOW - HOUR, { etcd: "a" }), run(NOW, { phase: "Failed" })];
     expect(statusOf(schedule({ backups })).lastSuccessful).toEqual({ ...GOOD, revision: "12" });
     expect(statusOf(schedule({ backups: [run(NOW - HOUR)] })).lastSuccessful).toEqual(GOOD);
@@ -217,7 +217,7 @@ describe("the latest backups", () => {
     expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toStrictEqual({ name, time });
   });
 
-  test("the latest is the newest by creation, whatever its name or order", () => {
+  test("the latest backup by creation time, whatever its name or place in the list", () => {
     const made = { creationTimestamp: rfc3339(NOW) };
     const backups = [run(NOW - 3 * HOUR, { metadata: made }), run(NOW - 2 * HOUR), run(NOW - HOUR)];
     expect(statusOf(schedule({ backups })).lastSuccessful?.name).toBe("nightly-20260101-090000");
@@ -225,13 +225,13 @@ describe("the latest backups", () => {
     expect(statusOf(schedule({ backups: ordered })).lastSuccessful?.name).toBe("nightly-20260101-110000");
   });
 
-  test("the latest by revision, also when the clock was set back", () => {
+  test("the latest backup by revision when the clock was set back", () => {
     const ahead = run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "9" });
     const backups = [ahead, run(NOW - HOUR, { etcd: "a", revision: "10" }), run(NOW - 2 * HOUR, { etcd: "b" })];
     expect(statusOf(schedule({ backups })).lastSuccessful).toEqual({ ...GOOD, revision: "10" });
   });
 
-  test("the latest verified one", () => {
+  test("the latest verified backup", () => {
     const backups = [run(NOW - 2 * HOUR, { verified: true }), run(NOW - HOUR, { verified: true }), run(NOW)];
     const { name, time } = GOOD;
     expect(statusOf(schedule({ backups })).lastVerified).toEqual({ name, time });
@@ -243,25 +243,25 @@ describe("the latest backups", () => {
     expect(statusOf(schedule({ backups: [other] }))).not.toHaveProperty("lastVerified");
   });
 
-  test("recorded values stay when backups are gone", () => {
+  test("recorded backups that no longer exist", () => {
     const made = { name: "n", time: rfc3339(NOW) };
     const status = { ...STATUS, lastSuccessful: made, lastVerified: made };
     expect(statusOf(schedule({ status }))).toMatchObject({ lastSuccessful: made, lastVerified: made });
     expect(statusOf(schedule())).not.toHaveProperty("lastSuccessful");
   });
 
-  test("active backups", () => {
+  test("the active backups", () => {
     expect(statusOf(schedule({ backups: [run(NOW - 2 * HOUR), active] })).active).toEqual(["nightly-20260101-110000"]);
   });
 });
 
-test("the dry run is shown while the annotation exists", () => {
+test("the status shows the dry run while its annotation exists", () => {
   const annotations = { [DRY_RUN_ANNOTATION]: "{}" };
   expect(statusOf(schedule({ annotations }))).toMatchObject({ dryRun: { deletes: [] } });
   expect(statusOf(schedule())).not.toHaveProperty("dryRun");
 });
 
-test("an unchanged condition keeps its time, and the generation is the spec's", () => {
+test("an unchanged condition keeps its transition time, and the observed generation is the spec's", () => {
   const first = statusOf(schedule());
   const later = statusOf(schedule({ status: first, atMs: NOW + 60_000 }));
   expect(later.conditions?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([rfc3339(NOW), rfc3339(NOW)]);
@@ -271,7 +271,7 @@ test("an unchanged condition keeps its time, and the generation is the spec's", 
   expect([bare.observedGeneration, bare.conditions?.[0]?.observedGeneration]).toEqual([0, 0]);
 });
 
-test("failing observations are shown, and the rest of the status stays", () => {
+test("an observation's error sets Ready to Unknown, and the other fields stay", () => {
   const failing = failingStatus(etcdBackupSchedule({ status: STATUS }), "it broke", NOW);
   expect(failing).toMatchObject({
     ...STATUS,

@@ -35,31 +35,28 @@ async function neverBoth(x: Member, others: Member[], z: Member, clock: FakeCloc
 }
 
 test.each([
-  ["one of many", 30_000],
-  ["the first one", 0],
-])(
-  "a count that is stored after a newer one does not let another group act beside its process: %s",
-  async (_which, livesMs) => {
-    const [clock, server] = [new FakeClock(undefined, 5), new LeaseServer()];
-    const first = member("y", server, clock);
-    await clock.advance(5_000);
-    const x = member("x", server, clock);
-    await clock.advance(livesMs);
-    const arrives = await heldUp(x, server, clock);
-    const others = [first, ...Array.from({ length: 8 }, (_, n) => member(`y${n}`, server, clock))];
-    await clock.advance(3_500);
-    x.writes = "arrives";
-    while ((rollOf(server.lease, GROUP).get("x")?.silentMs ?? 0) < 30_000) await clock.advance(100);
-    x.writes = "lost";
-    arrives();
-    const z = member("z", server, clock, { group: "shards-rule2-of-5" });
-    await neverBoth(x, others, z, clock);
-    for (const each of [x, z, ...others]) each.end();
-    await clock.advance(5_000);
-  },
-);
+  ["of one of many processes", 30_000],
+  ["of the first process", 0],
+])("a renewal that is stored late never lets two groups act at once: %s", async (_which, livesMs) => {
+  const [clock, server] = [new FakeClock(undefined, 5), new LeaseServer()];
+  const first = member("y", server, clock);
+  await clock.advance(5_000);
+  const x = member("x", server, clock);
+  await clock.advance(livesMs);
+  const arrives = await heldUp(x, server, clock);
+  const others = [first, ...Array.from({ length: 8 }, (_, n) => member(`y${n}`, server, clock))];
+  await clock.advance(3_500);
+  x.writes = "arrives";
+  while ((rollOf(server.lease, GROUP).get("x")?.silentMs ?? 0) < 30_000) await clock.advance(100);
+  x.writes = "lost";
+  arrives();
+  const z = member("z", server, clock, { group: "shards-rule2-of-5" });
+  await neverBoth(x, others, z, clock);
+  for (const each of [x, z, ...others]) each.end();
+  await clock.advance(5_000);
+});
 
-test("a count that arrives after its process has left is not stored", async () => {
+test("a renewal that arrives after its process has left is not stored", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [x, y] = [member("x", server, clock), member("y", server, clock)];
   await clock.advance(20_000);
@@ -74,7 +71,7 @@ test("a count that arrives after its process has left is not stored", async () =
   expect(holderOf(server)).toBe("");
 });
 
-test("a deleted lease is not given back by a process that has not seen the last one that joined", async () => {
+test("a process that leaves a recreated lease does not release it while a process that it has not seen may act", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const y = member("y", server, clock);
   const z = member("z", server, clock, { group: "shards-rule2-of-5" });

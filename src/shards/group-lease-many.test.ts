@@ -4,7 +4,7 @@ import { GROUP, type Member, member } from "#kit/sweeps/group-member.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import { rollOf } from "./lease-roll.ts";
 
-test("a process that cannot write, but sees others renew, acts as long as its count permits: longer in a large group", async () => {
+test("a process that cannot write stops acting in time, and in a large group only later", async () => {
   for (const [count, permittedMs] of [
     [2, 10_000],
     [8, 20_000],
@@ -48,7 +48,7 @@ test.each([
   [4, 16, 0.99],
   [3, 8, 0.5],
   [1, 16, 0],
-])("of %d processes that have just joined none stops when they become %d", async (few, many, random) => {
+])("of %d new processes none stops acting when the group grows to %d", async (few, many, random) => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   const before = Array.from({ length: few }, (_, n) => member(`a${n}`, server, clock, { random }));
   await clock.advance(3_000);
@@ -62,7 +62,7 @@ test.each([
   await clock.advance(10_000);
 });
 
-test("forty processes, more than there can be shards, hold a lease all the same", async () => {
+test("forty processes, more than the largest number of shards, hold a lease without a gap", async () => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   const all = Array.from({ length: 40 }, (_, n) => member(`p${n}`, server, clock, { random: 0.9 }));
   await clock.advance(30_000);
@@ -78,7 +78,7 @@ test.each([
   [2, 15_000],
   [8, 30_000],
   [16, 45_000],
-])("of %d processes each announces that others must wait for it for %d ms", async (count, silentMs) => {
+])("in a group of %d processes each announces that others must wait for it for %d ms", async (count, silentMs) => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   const all = Array.from({ length: count }, (_, n) => member(`p${n}`, server, clock));
   await clock.advance(60_000);
@@ -92,7 +92,7 @@ test.each([
   [2, 700],
   [8, 300],
 ])(
-  "of %d processes one that is cut off acts for ten seconds after it sent its own count, or its read before the newest version",
+  "in a group of %d a disconnected process acts for ten seconds after its last stored renewal or its second last read",
   async (count, travelMs) => {
     for (let cutMs = 0; cutMs < 8_000; cutMs += 500) {
       const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test("a count that was not stored is sent again after the next read, however rarely one is due", async () => {
+test("a renewal that was not stored is sent again after the next read", async () => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   const all = Array.from({ length: 16 }, (_, n) => member(`p${n}`, server, clock));
   await clock.advance(60_000);

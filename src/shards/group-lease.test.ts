@@ -34,7 +34,7 @@ test("a process that leaves stops acting before it calls the API server", async 
   await left;
 });
 
-test("a process that never campaigned leaves without a call", async () => {
+test("a process that never campaigned leaves without a call of the API server", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   a.stands = false;
@@ -47,7 +47,7 @@ test("a process that never campaigned leaves without a call", async () => {
   expect(hasLeft).toBe(true);
 });
 
-test("a process that cannot renew acts for ten seconds after it sent its last renewal, however late the answer came", async () => {
+test("a process that cannot renew acts for ten seconds after it sent its last renewal, however late the response came", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock, { travelMs: 700 });
   await clock.advance(700); // The response shows no lease, so one is sent now.
@@ -85,7 +85,7 @@ test("another group waits for fifteen seconds from the last renewal of any proce
   for (const { stop } of [a, b, other]) stop.abort();
 });
 
-test("the last reachable process does not give the lease back while one that is cut off may still act", async () => {
+test("the last reachable process does not release the lease while a disconnected process may still act", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(5_000);
@@ -97,7 +97,7 @@ test("the last reachable process does not give the lease back while one that is 
   b.stop.abort();
 });
 
-test("the last process gives the lease back if others have been dead for the lease duration", async () => {
+test("the last process releases the lease if others have been dead for the lease duration", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(5_000);
@@ -108,7 +108,7 @@ test("the last process gives the lease back if others have been dead for the lea
   expect(holderOf(server)).toBe("");
 });
 
-test("a process that does not campaign observes, and acquires the lease at once when it campaigns after its expiry", async () => {
+test("a process that does not campaign observes the lease, and acquires it at once when it campaigns after the expiry", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -124,7 +124,7 @@ test("a process that does not campaign observes, and acquires the lease at once 
   for (const { stop } of [a, other]) stop.abort();
 });
 
-test("a corrupted roll is written again, and the lease is not given back before all processes have had time to renew", async () => {
+test("a corrupted roll is written again, and the lease is not released before all processes have had time to renew", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -149,7 +149,7 @@ test("a corrupted roll is written again, and the lease is not given back before 
   expect(holderOf(server)).toBe("");
 });
 
-test("a deleted lease is created again after its time", async () => {
+test("a deleted lease is created again", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -161,7 +161,7 @@ test("a deleted lease is created again after its time", async () => {
   a.stop.abort();
 });
 
-test("a deleted lease is not given back before the processes on it have stopped", async () => {
+test("a lease that was deleted and recreated is not released before its previous processes have stopped", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(10_000);
@@ -181,7 +181,7 @@ test("a deleted lease is not given back before the processes on it have stopped"
   await Promise.all([b.leave(), other.leave()]);
 });
 
-test("a renewal counts when it is read, even if its response was lost", async () => {
+test("a renewal counts once it is read, even if its response was lost", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -202,7 +202,7 @@ test("the lease is renewed by full writes where patches are forbidden", async ()
   expect(holderOf(server)).toBe("");
 });
 
-test("two processes that leave at the same moment give the lease back", async () => {
+test("two processes that leave at the same moment release the lease", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const all = ["a", "b", "c"].map((name) => member(name, server, clock, { travelMs: 50 }));
   await clock.advance(10_000);

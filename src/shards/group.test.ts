@@ -28,7 +28,7 @@ function lease(name: string, reported: string[]) {
 /** Lets every promise that can settle now do so. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("leases are acquired in order, each only while all before it are held, and given back together when work and renewals have ended", async () => {
+test("each lease is acquired only while those before it are held, and all are released together at the end", async () => {
   const reported: string[] = [];
   const [own, whole] = [lease("own", reported), lease("whole", reported)];
   const group = new Group([own.stub, whole.stub]);

@@ -20,7 +20,7 @@ test.each([
   [2, "reading needs the answer of a ready process", TRIAL_MS, true],
   [3, "reading needs the answer of a ready process", TRIAL_MS, true],
 ])(
-  "%i processes that could not read for two minutes are all ready soon after, and lead their shares, where %s",
+  "%i processes that could not read for two minutes become ready and lead their shares soon after, where %s",
   async (count, _, soonMs, needsReady) => {
     const { process, advance, end } = shardFleet();
     const all = Array.from({ length: count }, (_, n) => process(`p${n}`, SHARDS));
@@ -40,7 +40,7 @@ test.each([
   },
 );
 
-test("a process that could not read, and gave its shards away, is ready and has its share soon after it can", async () => {
+test("a process that could not read is ready and leads its share soon after it can read again", async () => {
   const { process, advance, end } = shardFleet();
   const [bad, good] = [process("0", SHARDS), process("1", SHARDS)];
   bad.canRead = false;

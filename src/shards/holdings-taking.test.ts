@@ -6,7 +6,7 @@ const TAKEN_MS = 3_000;
 /** Includes the time until another process is passed over. */
 const PASSED_OVER_MS = 14_000;
 
-test("a process that may not write the leases of shards is assigned none any more, and others lead them", async () => {
+test("a process that may not write the leases of shards is no longer assigned any, and others lead them", async () => {
   const { process, advance, untilLed, longestGap, end } = shardFleet();
   const [a, b] = [process("a", 4), process("b", 4)];
   await untilLed();
@@ -25,7 +25,7 @@ test("a process that may not write the leases of shards is assigned none any mor
   await end();
 });
 
-test("a process that may not write the leases of shards does not delay the successor of a dead one", async () => {
+test("a process that may not write the leases of shards does not delay the successor of a dead process", async () => {
   const { process, advance, untilLed, longestGap, end } = shardFleet();
   const [a, b] = [process("a", 4), process("b", 4)];
   await untilLed();
@@ -42,7 +42,7 @@ test("a process that may not write the leases of shards does not delay the succe
 });
 
 test.each([2, 5, 16])(
-  "a process that ends, one of several with %d shards, gives back idle shards without waiting for busy ones",
+  "a process that ends gives back its idle shards of %d without waiting for busy ones",
   async (shards) => {
     for (const others of [["b"], ["0", "b"]]) {
       const { process, advance, untilLed, longestGap, end } = shardFleet();
@@ -61,7 +61,7 @@ test.each([2, 5, 16])(
   },
 );
 
-test("a process that cannot fill its caches gives its shards to others, and is not assigned them again and again", async () => {
+test("a process that cannot fill its caches gives its shards to others, and is not assigned them repeatedly", async () => {
   const { process, advance, untilLed, longestGap, end } = shardFleet();
   const [a, b] = [process("a", 4), process("b", 4)];
   await untilLed();

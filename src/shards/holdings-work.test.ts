@@ -61,7 +61,7 @@ function setUp({ run, canRead = true }: { run?: (shard: number) => Promise<void>
 
 const of = (shard: number, logged: readonly string[]) => logged.filter((line) => line.includes(` ${shard}`));
 
-test("the work of a shard is prepared once, runs while it leads, and is closed once, after that", async () => {
+test("the work of a shard is prepared once, runs while the process leads the shard, and is closed once afterwards", async () => {
   const { clock, logged, mayActs, stop, holdings, done } = setUp();
   await clock.advance(0);
   expect([0, 1, 2].map((shard) => holdings.mayAct(shard))).toEqual([false, false, false]);
@@ -75,7 +75,7 @@ test("the work of a shard is prepared once, runs while it leads, and is closed o
   expect(mayActs.map((mayAct) => mayAct())).toEqual([false, false]);
 });
 
-test("failing work ends everything, and all leases are given back", async () => {
+test("when the work of one shard fails, all work ends and all leases are released", async () => {
   const broken = Promise.withResolvers<void>();
   const { clock, servers, logged, done } = setUp({
     run: (shard) => (shard === 0 ? broken.promise : Promise.resolve()),
@@ -92,7 +92,7 @@ test("failing work ends everything, and all leases are given back", async () => 
   expect(servers.map(({ lease }) => lease?.spec?.holderIdentity)).toEqual(["", ""]);
 });
 
-test("a term that is over does not act in the next one, which is prepared again", async () => {
+test("work of an ended term may not act in the next term, for which new work is prepared", async () => {
   const { clock, logged, mayActs, state, stop, holdings, write, done } = setUp();
   await clock.advance(10_000);
   // Another process takes it, and gives it back at once.
@@ -119,7 +119,7 @@ test("a term that is over does not act in the next one, which is prepared again"
   await done;
 });
 
-test("without its group nothing is led or acquired; with it again everything is prepared again, when others have had time to join", async () => {
+test("a process that loses its group leads nothing, and prepares its shards again once others have had time to join", async () => {
   const { clock, logged, group, stop, holdings, done } = setUp();
   await clock.advance(10_000);
   group.holds = false;
@@ -138,7 +138,7 @@ test("without its group nothing is led or acquired; with it again everything is 
   await done;
 });
 
-test("a process that is back in its group takes a shard that another process gave back, in exchange for one that it takes", async () => {
+test("a process that is back in its group takes its part of the free shards, and leaves the rest to another process", async () => {
   const { clock, group, stop, holdings, write, done } = setUp();
   await clock.advance(10_000);
   await write(1, "other");
@@ -156,7 +156,7 @@ test("a process that is back in its group takes a shard that another process gav
   await done;
 });
 
-test("a shard with unfilled caches is given back, acquired again only once they are filled, and not reported without a leader", async () => {
+test("a shard with unfilled caches is given back, and acquired again once they are filled", async () => {
   const { clock, servers, logged, stop, state, holdings, done } = setUp({ canRead: false });
   const holder = () => servers[0]!.lease?.spec?.holderIdentity;
   const seen = () => [holder(), holdings.mayAct(0), holdings.leads(0), holdings.unread];
@@ -179,7 +179,7 @@ test("a shard with unfilled caches is given back, acquired again only once they 
   expect(holdings.leads(0)).toBe(false);
 });
 
-test("a given-back shard is reported for ten minutes while another process leads it, even if this one leads nothing", async () => {
+test("a shard that could not be read is reported for ten minutes while another process leads it", async () => {
   const { clock, stop, holdings, write, done } = setUp({ canRead: false });
   await clock.advance(82_000);
   for (const shard of [0, 1]) await write(shard, "other", 3_600);
@@ -195,7 +195,7 @@ test("a given-back shard is reported for ten minutes while another process leads
   await done;
 });
 
-test("a process that loses the lease while it fills its caches does not report a failure", async () => {
+test("a process that loses a lease while it fills its caches reports no failure", async () => {
   const { clock, logged, stop, holdings, write, done } = setUp({ canRead: false });
   await clock.advance(20_000);
   await write(0, "other", 3_600);
@@ -206,7 +206,7 @@ test("a process that loses the lease while it fills its caches does not report a
   await done;
 });
 
-test("a process that is stopped while it fills its caches does not report a failure", async () => {
+test("a process that is stopped while it fills its caches reports no failure", async () => {
   const { clock, logged, stop, holdings, done } = setUp({ canRead: false });
   await clock.advance(20_000);
   stop.abort();
@@ -215,7 +215,7 @@ test("a process that is stopped while it fills its caches does not report a fail
   expect([holdings.unread, of(0, logged)]).toEqual([[], ["prepared 0", "closed 0, while it did not lead"]]);
 });
 
-test("a process that has read one shard can read the others: none is reported any more, and none is read first", async () => {
+test("a process that has read one shard reports none as unreadable, and acquires others before it reads them", async () => {
   const { clock, logged, state, stop, holdings, write, done } = setUp({ canRead: false });
   await clock.advance(82_000);
   await write(0, "other", 3_600);
@@ -233,7 +233,7 @@ test("a process that has read one shard can read the others: none is reported an
   await done;
 });
 
-test("a process that has read a shard first, and finds another leader, can read the others all the same", async () => {
+test("a process that has read shards that another process leads reports none as unreadable", async () => {
   const { clock, state, stop, holdings, write, done } = setUp({ canRead: false });
   await clock.advance(90_000);
   for (const shard of [0, 1]) await write(shard, "other", 3_600);
@@ -245,7 +245,7 @@ test("a process that has read a shard first, and finds another leader, can read 
   await done;
 });
 
-test("a process that reads a shard first notices another leader, and closes its work", async () => {
+test("a process that prepares a shard before it acquires it closes the work when another process leads the shard", async () => {
   const { clock, logged, state, stop, holdings, write, done } = setUp({ canRead: false });
   await clock.advance(90_000);
   await write(0, "other");

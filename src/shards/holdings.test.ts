@@ -5,7 +5,7 @@ import { shardFleet as setUp } from "#kit/sweeps/shard-fleet.ts";
 import { Leases, type ShardProcess } from "#kit/sweeps/shard-process.ts";
 
 describe("shards", () => {
-  test("three processes that start together lead one each, and nothing moves afterwards", async () => {
+  test("three processes that start together lead one shard each, and no shard moves afterwards", async () => {
     const { leases, process, advance, untilLed, end } = setUp();
     const all = ["a", "b", "c"].map((name) => process(name, 3));
     expect(await untilLed()).toBeLessThan(8_000);
@@ -22,7 +22,7 @@ describe("shards", () => {
     ]);
   });
 
-  test("a single process leads all, and gives one to each new process", async () => {
+  test("a single process leads all shards, and gives one to each new process", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 3);
     expect(await untilLed()).toBeLessThan(8_000);
@@ -35,7 +35,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a dead process is replaced within one lease duration, by a successor with filled caches", async () => {
+  test("a dead process is replaced within one lease duration by a process with filled caches", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -51,7 +51,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a process that renews after all keeps its shard, and the prepared successor closes its work", async () => {
+  test("a process that renews again before its lease expires keeps its shard", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -64,7 +64,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("after a graceful end others lead within seconds", async () => {
+  test("when a process ends gracefully, another process leads its shards within seconds", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 3), process("b", 3)];
     await untilLed();
@@ -76,7 +76,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("processes with another number of shards wait exactly until the last process with the old number has ended", async () => {
+  test("processes with another number of shards wait until the last process with the old number has ended", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -94,7 +94,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("processes with another number of shards take over from killed ones after one lease duration", async () => {
+  test("processes with another number of shards take over from killed processes after one lease duration", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -108,7 +108,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a change to an operator without shards, and back: each waits for the other", async () => {
+  test("when shards are turned on or off, new processes wait until the old ones have ended", async () => {
     const { leases, process, advance, untilLed, end } = setUp();
     const one = process("one", 1);
     expect(await untilLed()).toBe(500);
@@ -130,7 +130,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("of two installations with as many shards one leads, the other waits until it has ended", async () => {
+  test("of two installations with equally many shards one leads, and the other waits until its processes have ended", async () => {
     const { leases, process, advance, untilLed, end } = setUp();
     const elsewhere = new Leases("there", leases.whole);
     const here = [process("a", 2), process("b", 2)];
@@ -145,7 +145,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a process that could not renew the group's lease stops acting, even with its shards' leases and stopped timers", async () => {
+  test("a process that cannot renew the group's lease stops acting, even with its shards' leases and stopped timers", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
     await untilLed();
@@ -159,7 +159,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a process that loses only a shard's lease, and acquires it again, leads it with new work", async () => {
+  test("a process that loses only its shards' leases, and acquires them again, leads the shards with new work", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
     await untilLed();
@@ -188,7 +188,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a process that is stopped while the API server does not answer ends within five seconds after its work", async () => {
+  test("a process that is stopped while the API server does not respond ends within five seconds after its work", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 3);
     await untilLed();
@@ -200,7 +200,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("sixteen processes lead one shard each, permanently, with an API server that takes half a second for everything", async () => {
+  test("sixteen processes permanently lead one shard each with an API server that takes half a second per request", async () => {
     const { leases, clock, process, advance, untilLed, end } = setUp();
     for (const server of [leases.own, leases.whole]) server.store = slowStore(clock, 400);
     const all = Array.from({ length: 16 }, (_, n) => process(`p${n}`, 16));
@@ -222,7 +222,7 @@ describe("shards", () => {
     [4, 16],
     [3, 3],
   ])(
-    "%d processes with %d shards prepare nothing during or after a silence of the API server of a few seconds",
+    "%d processes with %d shards prepare no new work when the API server is silent for a few seconds",
     async (count, shards) => {
       const { process, advance, untilLed, longestGap, end, all } = setUp();
       for (let n = 0; n < count; n++) process(`p${n}`, shards);
@@ -253,7 +253,7 @@ describe("shards", () => {
     [2, 3],
     [3, 4],
   ])(
-    "%d processes with %d shards have the same ones again after any silence of the API server",
+    "%d processes with %d shards lead the same shards again after the API server was silent",
     async (count, shards) => {
       const { process, advance, untilLed, end, all } = setUp();
       for (let n = 0; n < count; n++) process(`p${n}`, shards);
@@ -280,21 +280,24 @@ describe("shards", () => {
   test.each([
     [4, 12],
     [2, 16],
-  ])("when %d processes become %d, each shard that is given back is taken at once", async (few, many) => {
-    const { process, advance, untilLed, longestGap, end, all } = setUp();
-    for (let n = 0; n < few; n++) process(`a${n}`, 16);
-    await untilLed();
-    await advance(40_000);
-    longestGap();
-    for (let n = few; n < many; n++) process(`b${n}`, 16);
-    await advance(40_000);
-    expect(longestGap()).toBeLessThanOrEqual(3_000);
-    const counts = all.map(({ leads }) => leads.length);
-    expect([Math.min(...counts), Math.max(...counts)]).toEqual([1, Math.ceil(16 / many)]);
-    await end();
-  });
+  ])(
+    "when %d processes become %d, each shard that is given back is led again within three seconds",
+    async (few, many) => {
+      const { process, advance, untilLed, longestGap, end, all } = setUp();
+      for (let n = 0; n < few; n++) process(`a${n}`, 16);
+      await untilLed();
+      await advance(40_000);
+      longestGap();
+      for (let n = few; n < many; n++) process(`b${n}`, 16);
+      await advance(40_000);
+      expect(longestGap()).toBeLessThanOrEqual(3_000);
+      const counts = all.map(({ leads }) => leads.length);
+      expect([Math.min(...counts), Math.max(...counts)]).toEqual([1, Math.ceil(16 / many)]);
+      await end();
+    },
+  );
 
-  test("a lease is kept until work has ended, and no other process leads before", async () => {
+  test("the lease of a shard is held until its work has ended, and no other process leads it before", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
     await untilLed();
@@ -307,7 +310,7 @@ describe("shards", () => {
   });
 });
 
-test("whatever network, processes and the number of shards do, no cluster has two leaders, and each has one soon after", async () => {
+test("whatever fails, no cluster has two leaders, and each cluster has one soon after", async () => {
   const processIndex = fc.integer({ min: 0, max: 4 });
   const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost", "late");
   const fault = fc.oneof(

@@ -33,30 +33,42 @@ const map = (of: Record<string, number>) =>
 test.each<[string, Lease | undefined, Record<string, number>]>([
   ["no lease has an empty roll", undefined, {}],
   [
-    "a lease of the group has the counts of its processes",
+    "a lease of the group has the renewal counts of its processes",
     lease(GROUP, { ...BY_KEY, [KEY_A]: "3 30 a", [KEY_B]: "0 30 b", other: "7 30 c" }),
     { a: 3, b: 0 },
   ],
-  ["a lease of the group with an empty roll", lease(GROUP, BY_KEY), {}],
-  ["the roll is out of date when another group holds the lease", lease("c", { ...BY_KEY, [KEY_A]: "3 30 a" }), {}],
-  ["the roll is out of date when no group holds the lease", lease("", { ...BY_KEY, [KEY_A]: "3 30 a" }), {}],
-  ["a lease of the group without a roll has the placeholder", lease(GROUP), { "?": 0 }],
+  ["a lease of the group may have an empty roll", lease(GROUP, BY_KEY), {}],
+  ["the roll is ignored when another group holds the lease", lease("c", { ...BY_KEY, [KEY_A]: "3 30 a" }), {}],
+  ["the roll is ignored when no group holds the lease", lease("", { ...BY_KEY, [KEY_A]: "3 30 a" }), {}],
+  ["a missing roll in a lease of the group is read as an unknown process", lease(GROUP), { "?": 0 }],
   [
-    "a roll in an unknown format has its readable entries and the placeholder",
+    "a roll in an unknown format has its readable entries and an unknown process",
     lease(GROUP, { [ROLL_ANNOTATION]: "{}", [KEY_A]: "3 30 a" }),
     { a: 3, "?": 0 },
   ],
-  ["an entry at another process's key is unknown", lease(GROUP, { ...BY_KEY, [KEY_A]: "3 30 b" }), { "?": 0 }],
-  ["an entry without a valid count is unknown", lease(GROUP, { ...BY_KEY, [KEY_A]: "x 30 a" }), { "?": 0 }],
-  ["a signed count is invalid", lease(GROUP, { ...BY_KEY, [KEY_A]: "-1 30 a" }), { "?": 0 }],
-  ["a count that is too large is invalid", lease(GROUP, { ...BY_KEY, [KEY_A]: `1${"0".repeat(15)} 30 a` }), { "?": 0 }],
-  ["an entry without a time is unknown", lease(GROUP, { ...BY_KEY, [KEY_A]: "3 a" }), { "?": 0 }],
-  ["a large count is valid", lease(GROUP, { ...BY_KEY, [KEY_A]: `1${"0".repeat(14)} 30 a` }), { a: 1e14 }],
-])("the roll of a lease: %s", (_title, given, expected) => {
+  [
+    "an entry under another process's key is read as an unknown process",
+    lease(GROUP, { ...BY_KEY, [KEY_A]: "3 30 b" }),
+    { "?": 0 },
+  ],
+  [
+    "an entry without a valid count is read as an unknown process",
+    lease(GROUP, { ...BY_KEY, [KEY_A]: "x 30 a" }),
+    { "?": 0 },
+  ],
+  ["a negative count is read as an unknown process", lease(GROUP, { ...BY_KEY, [KEY_A]: "-1 30 a" }), { "?": 0 }],
+  [
+    "a count of 16 digits is read as an unknown process",
+    lease(GROUP, { ...BY_KEY, [KEY_A]: `1${"0".repeat(15)} 30 a` }),
+    { "?": 0 },
+  ],
+  ["an entry without a time is read as an unknown process", lease(GROUP, { ...BY_KEY, [KEY_A]: "3 a" }), { "?": 0 }],
+  ["a count of 15 digits is valid", lease(GROUP, { ...BY_KEY, [KEY_A]: `1${"0".repeat(14)} 30 a` }), { a: 1e14 }],
+])("the roll of processes in a lease: %s", (_title, given, expected) => {
   expect(rollOf(given, GROUP)).toEqual(map(expected));
 });
 
-test("a written roll replaces the one before, keeps other annotations, and is read back unchanged", () => {
+test("a written roll replaces the previous one, keeps other annotations, and is read back unchanged", () => {
   const roll = map({ b: 2, "?": 0 });
   const annotations = annotationsWith(roll, { theirs: "1", [KEY_A]: "3 30 a", [ROLL_ANNOTATION]: "{}" });
   expect(Object.keys(annotations).length).toBe(4);
@@ -66,11 +78,11 @@ test("a written roll replaces the one before, keeps other annotations, and is re
 });
 
 test.each([
-  ["no lease", undefined, false],
-  ["a lease of the group with a roll", lease(GROUP, BY_KEY), true],
-  ["a lease of the group without a roll", lease(GROUP), false],
-  ["a lease of another group with a roll", lease("c", BY_KEY), false],
-])("whether an entry can be patched: %s", (_title, given, expected) => {
+  ["not when there is no lease", undefined, false],
+  ["when the group holds a lease with a roll", lease(GROUP, BY_KEY), true],
+  ["not when the group holds a lease without a roll", lease(GROUP), false],
+  ["not when another group holds the lease", lease("c", BY_KEY), false],
+])("whether a renewal may patch its own entry: %s", (_title, given, expected) => {
   expect(isPatchable(given, GROUP)).toBe(expected);
 });
 
@@ -88,7 +100,7 @@ test("a renewal writes its own entry, if the group still holds the lease with a 
   ]);
 });
 
-test("a renewal fails if its own entry has changed since it was read", () => {
+test("a renewal fails if its own entry has changed since the last read", () => {
   const [before, told] = [
     { count: 6, silentMs: 30_000 },
     { count: 7, silentMs: 15_000 },
@@ -101,15 +113,15 @@ test("a renewal fails if its own entry has changed since it was read", () => {
   ]);
 });
 
-test("the placeholder is added to a roll of known processes", () => {
+test("an unknown process can be added to a roll of known processes", () => {
   expect(withSomebody(map({ a: 1 }))).toEqual(map({ a: 1, "?": 0 }));
 });
 
-test("a leaving process removes its own entry, if the group still holds the lease with a complete roll", () => {
+test("a process that leaves removes its own entry, if the group still holds the lease with a complete roll", () => {
   expect(leavePatch(GROUP, "a")).toEqual([...TESTS, { op: "remove", path: PATH_A }]);
 });
 
-test("a changed count is new now, others keep their time, and removed processes are forgotten", () => {
+test("a changed count has the time of the read, unchanged counts keep their times, and removed processes are dropped", () => {
   const before = seenRoll(new Map(), map({ a: 1, b: 1, c: 1 }), 1_000);
   expect(seenRoll(before, map({ a: 1, b: 2, d: 1 }), 3_000)).toEqual(
     new Map([
@@ -121,10 +133,10 @@ test("a changed count is new now, others keep their time, and removed processes 
 });
 
 test.each([
-  ["just before its time", 5_999, ["a", "b"]],
-  ["at its time", 6_000, ["b"]],
+  ["just before that", 5_999, ["a", "b"]],
+  ["at that time", 6_000, ["b"]],
 ])(
-  "a process without renewals is alive until its time is over, and the placeholder never: %s",
+  "a process without renewals counts as alive until its time ends, and an unknown process never: %s",
   (_when, nowMs, expected) => {
     const seen = seenRoll(seenRoll(new Map(), map({ b: 1, a: 1, "?": 0 }), 1_000), map({ b: 2, a: 1, "?": 0 }), 2_000);
     expect(aliveIn(seen, 5_000, 0, nowMs)).toEqual(expected);
@@ -132,10 +144,10 @@ test.each([
 );
 
 test.each([
-  ["all of them at once", 0, ["a", "b"]],
-  ["those that joined so long ago", 4_000, ["a"]],
+  ["all when no minimum is required", 0, ["a", "b"]],
+  ["those that joined exactly the minimum ago", 4_000, ["a"]],
   ["none that joined later", 4_001, []],
-])("living processes by age: %s", (_which, forMs, expected) => {
+])("processes that are alive and joined a minimum time ago: %s", (_which, forMs, expected) => {
   const seen = seenRoll(seenRoll(new Map(), map({ a: 1 }), 1_000), map({ a: 2, b: 1 }), 2_000);
   expect(aliveIn(seen, 5_000, forMs, 5_000)).toEqual(expected);
 });
@@ -146,15 +158,15 @@ const SEEN = seenRoll(
   1_000,
 );
 test.each([
-  ["just before the time of one without renewals", 29_999, { other: 2, silent: 1 }],
-  ["at the time of one without renewals", 30_000, { other: 2 }],
-  ["at the time of all", 31_000, {}],
-])("other processes on the roll that may act: %s", (_title, nowMs, expected) => {
+  ["one without renewals just before its time ends", 29_999, { other: 2, silent: 1 }],
+  ["not one without renewals at the end of its time", 30_000, { other: 2 }],
+  ["none at the end of the time of all", 31_000, {}],
+])("other processes that may still act: %s", (_title, nowMs, expected) => {
   const roll = map({ me: 4, other: 2, silent: 1 });
   expect(othersOn(roll, SEEN, "me", nowMs)).toEqual(map(expected));
 });
 
-test("a process on the roll that was not seen before is kept: it joined between two reads", () => {
+test("a process that joined between two reads may still act", () => {
   const roll = map({ me: 4, other: 2, new: 1 });
   expect(othersOn(roll, SEEN, "me", 31_000)).toEqual(map({ new: 1 }));
 });

@@ -25,52 +25,76 @@ describe("which shards a process takes and gives back", () => {
       },
     ]
   >([
-    ["alone, it takes all", { processes: ["a"], shards: [free, free, free], take: [0, 1, 2] }],
-    ["it counts itself, even if it is not on the roll", { processes: ["b"], shards: [free, free], take: [0] }],
-    ["it takes its part of the free ones", { processes: ["a", "b", "c"], shards: [free, free, free], take: [0] }],
-    ["the first by name take the remainder", { processes: ["a", "b"], shards: [free, free, free], take: [0, 2] }],
-    ["others take the remainder", { processes: ["0", "a"], shards: [free, free, free], take: [1] }],
+    ["a process without others takes all shards", { processes: ["a"], shards: [free, free, free], take: [0, 1, 2] }],
     [
-      "it takes nothing when there are more processes than shards",
+      "a process counts itself even if the lease does not list it",
+      { processes: ["b"], shards: [free, free], take: [0] },
+    ],
+    [
+      "a process takes its part of the free shards",
+      { processes: ["a", "b", "c"], shards: [free, free, free], take: [0] },
+    ],
+    [
+      "the first processes by name take the remainder of the shards",
+      { processes: ["a", "b"], shards: [free, free, free], take: [0, 2] },
+    ],
+    [
+      "a process that is not among the first by name takes no remainder",
+      { processes: ["0", "a"], shards: [free, free, free], take: [1] },
+    ],
+    [
+      "the last process by name takes nothing when there are more processes than shards",
       { processes: ["0", "1", "a"], shards: [free, free] },
     ],
-    ["its own count", { processes: ["a", "b"], shards: [mine, free] }],
-    ["the ones that it campaigns for count", { processes: ["a", "b"], shards: [asked, free] }],
-    ["it does not take what others hold", { processes: ["a", "b"], shards: [by("b"), free], take: [1] }],
-    ["what others hold counts for them", { processes: ["a", "b"], shards: [mine, by("b"), by("b"), free], take: [3] }],
-    ["what a dead process holds is not free yet", { processes: ["a"], shards: [mine, by("dead")] }],
+    ["shards that a process holds count for its part", { processes: ["a", "b"], shards: [mine, free] }],
+    ["shards that a process campaigns for count for its part", { processes: ["a", "b"], shards: [asked, free] }],
+    ["a process does not take shards that others hold", { processes: ["a", "b"], shards: [by("b"), free], take: [1] }],
     [
-      "a lease that will soon be free is prepared for",
+      "shards that others hold count for their parts",
+      { processes: ["a", "b"], shards: [mine, by("b"), by("b"), free], take: [3] },
+    ],
+    [
+      "a shard of a dead process is not free before its lease expires",
+      { processes: ["a"], shards: [mine, by("dead")] },
+    ],
+    [
+      "a process prepares for a lease that was last renewed 5 s ago",
       { processes: ["a"], shards: [mine, by("dead", 5_000)], take: [1] },
     ],
-    ["a lease that will be free a little later is not", { processes: ["a"], shards: [mine, by("dead", 4_999)] }],
     [
-      "a lease that its holder does not renew does not count for it, and is not assigned to it again",
+      "a process does not prepare for a lease that was renewed less than 5 s ago",
+      { processes: ["a"], shards: [mine, by("dead", 4_999)] },
+    ],
+    [
+      "a lease that is not renewed is neither counted for its holder nor assigned to it",
       { processes: ["a", "b"], shards: [mine, by("b", 6_000), by("b", 6_000)], take: [1, 2] },
     ],
     [
-      "a process that renews only some leases is assigned nothing",
+      "a process that renews only some of its leases is assigned nothing",
       { processes: ["a", "b", "c"], shards: [mine, by("b"), by("b", 6_000)], take: [] },
     ],
     [
       "a process that does not renew its lease is assigned nothing",
       { processes: ["a", "b"], shards: [mine, mine, by("b", 6_000)], take: [2] },
     ],
-    ["it keeps campaigning for an expiring lease", { processes: ["a"], shards: [wantedFrom("dead", 6_000)] }],
     [
-      "it does not leave an expiring lease to a holder that does not renew it",
+      "a process keeps campaigning for a lease that is expiring",
+      { processes: ["a"], shards: [wantedFrom("dead", 6_000)] },
+    ],
+    [
+      "a process does not leave an expiring lease to a holder that does not renew it",
       { processes: ["a", "b"], shards: [mine, wantedFrom("b", 6_000)] },
     ],
     [
-      "it stops campaigning for a lease that is renewed after all",
+      "a process stops campaigning for a lease that its holder renews again",
       { processes: ["a"], shards: [wantedFrom("b", 1_000)], giveBack: [0] },
     ],
     [
-      "it stops campaigning for what another process has acquired, and counts it for that one",
+      "a process stops campaigning for a shard that another process acquired, and counts it for that process",
       { processes: ["a", "b"], shards: [wantedFrom("b", 1_000), free], giveBack: [0], take: [1] },
     ],
     [
-      "of seven expired ones each returns to its holder, even three to one process",
+      "of seven shards with expired leases each returns to its last holder, even if one process gets three",
       {
         processes: ["0", "1", "a"],
         shards: [...Array(3).fill(leftBehind), ...Array(2).fill(ranOut("0")), ...Array(2).fill(ranOut("1"))],
@@ -78,140 +102,155 @@ describe("which shards a process takes and gives back", () => {
       },
     ],
     [
-      "a new process gets one from a process with two more",
+      "a process gives a shard back for a new process with two fewer",
       { processes: ["a", "b"], shards: [mine, mine], giveBack: [1] },
     ],
-    ["a process with one more keeps it", { processes: ["a", "b"], shards: [mine, mine, by("b")] }],
-    ["a new process gets none where no process has two more", { processes: ["a", "b"], shards: [mine] }],
     [
-      "of two with as many the first by name gives",
+      "a process keeps its shards when another process has one fewer",
+      { processes: ["a", "b"], shards: [mine, mine, by("b")] },
+    ],
+    ["a process keeps its only shard when a new process has none", { processes: ["a", "b"], shards: [mine] }],
+    [
+      "of two processes with equally many shards the first by name gives one back",
       { processes: ["a", "b", "c"], shards: [mine, mine, by("b"), by("b")], giveBack: [1] },
     ],
-    ["of two with as many the second does not", { processes: ["0", "a", "c"], shards: [mine, mine, by("0"), by("0")] }],
     [
-      "a process with all gives as many as are due",
+      "of two processes with equally many shards the second by name gives none back",
+      { processes: ["0", "a", "c"], shards: [mine, mine, by("0"), by("0")] },
+    ],
+    [
+      "a process with all shards gives back as many as new processes are due",
       { processes: ["a", "b", "c"], shards: [mine, mine, mine, mine, mine, mine], giveBack: [2, 3, 4, 5] },
     ],
     [
-      "two new processes get one each, from the process with most",
+      "two new processes get one shard each, from the process with the most at that point",
       { processes: ["a", "b", "c", "d"], shards: [mine, mine, by("b"), by("b"), by("b")], giveBack: [1] },
     ],
     [
-      "nothing is given back for a process that has just joined, since it takes nothing yet",
+      "no shard is given back for a process that has just joined, since it takes none yet",
       { processes: ["a", "b"], settled: ["a"], shards: [mine, mine] },
     ],
     [
-      "a process that has just joined does not reduce what another process gets",
+      "a process that has just joined does not reduce what another new process gets",
       { processes: ["a", "b", "c"], settled: ["a", "b"], shards: [mine, mine, mine, mine], giveBack: [2, 3] },
     ],
     [
-      "a process that has just joined itself gives back what is due",
+      "a process that has just joined gives back what others are due",
       { processes: ["a", "b"], settled: ["b"], shards: [mine, mine], giveBack: [1] },
     ],
     [
-      "a free one may be assigned to a process that has just joined",
+      "a free shard may be assigned to a process that has just joined",
       { processes: ["a", "b"], settled: ["a"], shards: [mine, free] },
     ],
     [
-      "a free one is assigned to a new process, and none is given back",
+      "a free shard is assigned to a new process, so none is given back",
       { processes: ["a", "b"], shards: [mine, free] },
     ],
-    ["one that it gives back counts for the new holder", { processes: ["a", "b"], shards: [mine, leaving] }],
-    ["it does not take back one that is not free yet", { processes: ["a"], shards: [leaving] }],
+    ["a shard that a process gives back counts for the new holder", { processes: ["a", "b"], shards: [mine, leaving] }],
+    ["a process does not take a shard that it is still giving back", { processes: ["a"], shards: [leaving] }],
     [
-      "it takes again what it could not give back during an outage",
+      "a process takes a shard again that it could not give back during an outage",
       { processes: ["a"], shards: [leftBehind], take: [0] },
     ],
     [
-      "what it could not give back counts for the process that takes it, and not before",
+      "a shard that could not be given back counts for the process that takes it, and not before",
       { processes: ["a", "b"], shards: [leftBehind, free], take: [0] },
     ],
-    ["one that it gives back counts for a single process", { processes: ["a", "b"], shards: [leaving, free] }],
+    ["a shard that is given back counts for one process only", { processes: ["a", "b"], shards: [leaving, free] }],
     [
-      "one that another process was faster to take counts for that process",
+      "a shard that another process took first counts for that process",
       { processes: ["a", "b"], shards: [mine, wantedFrom("b", 1_000), free], giveBack: [1], take: [2] },
     ],
     [
-      "a process that takes nothing is assigned nothing",
+      "a process that takes no shards is assigned none",
       { processes: ["a", "0"], leftOut: ["0"], shards: [mine, free], take: [1] },
     ],
     [
-      "of the others the one with fewest is assigned it",
+      "of the other processes the one with the fewest shards is assigned a free shard",
       { processes: ["a", "0", "b"], leftOut: ["0"], shards: [mine, free, free], take: [2] },
     ],
     [
-      "nothing is given back for a process that takes nothing",
+      "no shard is given back for a process that takes none",
       { processes: ["a", "b"], leftOut: ["b"], shards: [mine, mine] },
     ],
     [
-      "a process that takes nothing and has most gives, so that others give less",
+      "a process that takes none and has the most gives shards back, so others give none",
       { processes: ["a", "b", "c"], leftOut: ["b"], shards: [mine, mine, by("b"), by("b"), by("b"), by("b")] },
     ],
     [
-      "a process that takes nothing and has few is no reason to give",
+      "a shard is given back for a process with few shards, but not for one that takes none",
       { processes: ["a", "b", "c"], leftOut: ["b"], shards: [mine, mine, mine, by("b"), by("c")], giveBack: [2] },
     ],
-    ["a process always takes its own", { processes: ["a", "b"], leftOut: ["a"], shards: [by("b"), free], take: [1] }],
     [
-      "when no other process takes anything, one takes all",
+      "a process takes its part even if it is listed as one that takes none",
+      { processes: ["a", "b"], leftOut: ["a"], shards: [by("b"), free], take: [1] },
+    ],
+    [
+      "a process takes all shards when no other process takes any",
       { processes: ["a", "b", "c"], leftOut: ["b", "c"], shards: [free, free], take: [0, 1] },
     ],
     [
-      "what expired for all during an outage returns to its holders",
+      "shards with leases that all expired in an outage return to their last holders",
       { processes: ["a", "b", "c"], shards: [ranOut("c"), ranOut("b"), ranOut("a")], take: [2] },
     ],
     [
-      "what expired for all counts for its holders",
+      "shards with expired leases count for their last holders",
       { processes: ["a", "b"], shards: [mine, ranOut("b"), ranOut("b"), free], take: [3] },
     ],
-    ["an expired one of a dead process is free", { processes: ["a", "b"], shards: [ranOut("dead")], take: [0] }],
     [
-      "an expired one of a process that takes nothing is free",
+      "a shard with an expired lease of a dead process is free",
+      { processes: ["a", "b"], shards: [ranOut("dead")], take: [0] },
+    ],
+    [
+      "a shard with an expired lease of a process that takes none is free",
       { processes: ["a", "b"], leftOut: ["b"], shards: [mine, ranOut("b")], take: [1] },
     ],
     [
-      "expired ones return even if they were spread unevenly",
+      "shards with expired leases return to their last holders even if one process had more",
       { processes: ["a", "b"], shards: [leftBehind, leftBehind, ranOut("b")], take: [0, 1] },
     ],
     [
-      "expired ones return even if they were spread unevenly, to the other process, too",
+      "a process takes only its own shards back even if another process had more",
       { processes: ["0", "a"], shards: [ranOut("0"), ranOut("0"), leftBehind], take: [2] },
     ],
     [
-      "no process gets back more expired ones than its part",
+      "another process gets back no more shards with expired leases than its part",
       { processes: ["a", "b"], shards: [ranOut("b"), ranOut("b"), ranOut("b")], take: [2] },
     ],
     [
-      "this process gets back no more than its part either",
+      "a process takes back no more shards with expired leases than its part",
       { processes: ["0", "a"], shards: [leftBehind, leftBehind, leftBehind], take: [0, 1] },
     ],
     [
-      "those that it still has count for its part",
+      "shards that a process still holds count for its part when it takes others back",
       { processes: ["0", "a"], shards: [mine, leftBehind, leftBehind, free], take: [1] },
     ],
     [
-      "a process that takes nothing has no part, so others get back more",
+      "a process that takes none has no part, so others get back more",
       { processes: ["a", "b", "c"], leftOut: ["c"], shards: [ranOut("b"), ranOut("b"), leftBehind], take: [2] },
     ],
-    ["one that returns counts once", { processes: ["a", "b"], shards: [mine, ranOut("b"), free, free], take: [2] }],
     [
-      "a dead process is assigned nothing, even if it still holds one",
+      "a shard that returns to its last holder counts once",
+      { processes: ["a", "b"], shards: [mine, ranOut("b"), free, free], take: [2] },
+    ],
+    [
+      "a dead process is assigned no shard even if it still holds one",
       { processes: ["a"], shards: [by("0"), mine, free], take: [2] },
     ],
-    ["there is nothing to do without shards", { processes: ["a"], shards: [] }],
+    ["a process does nothing when there are no shards", { processes: ["a"], shards: [] }],
   ])("%s", (_title, { processes, settled = processes, leftOut = [], shards, take = [], giveBack = [] }) => {
     const share = shareOf({ me: "a", processes, settled, leftOut: new Set(leftOut), shards });
     expect([share.take, share.giveBack]).toEqual([take, giveBack]);
   });
 
   test.each<[string, ShardView[], string[]]>([
-    ["the process for a free one", [mine, free], ["b"]],
-    ["several, without this process", [free, free, free], ["b", "c"]],
-    ["none for a lease that is not free yet", [mine, by("dead", 6_000)], []],
-    ["none for one that this process is about to give back", [mine, leaving], []],
-    ["none for held ones", [mine, by("b"), by("c")], []],
-    ["the last holder of an expired one", [mine, ranOut("c"), by("b")], ["c"]],
-    ["the process for one that this process could not give back", [mine, leftBehind], ["b"]],
+    ["the process to which it is assigned", [mine, free], ["b"]],
+    ["several processes, but not this one", [free, free, free], ["b", "c"]],
+    ["none when its lease is not free yet", [mine, by("dead", 6_000)], []],
+    ["none when this process is about to give it back", [mine, leaving], []],
+    ["none when all shards are held", [mine, by("b"), by("c")], []],
+    ["the last holder when its lease has expired", [mine, ranOut("c"), by("b")], ["c"]],
+    ["another process when this process could not give it back", [mine, leftBehind], ["b"]],
   ])("processes that are expected to take a free shard: %s", (_title, shards, expected) => {
     const processes = ["a", "b", "c"];
     const { given } = shareOf({ me: "a", processes, settled: processes, leftOut: new Set(), shards });
@@ -245,7 +284,7 @@ function settled(names: readonly string[], start: readonly (string | undefined)[
   return { holders, moves };
 }
 
-test("from any start, every shard gets held, no process has two more than another, and then nothing moves", () => {
+test("from any start all shards become held, processes differ by at most one, and no shard moves afterwards", () => {
   const name = fc.constantFrom("a", "b", "c", "d", "e");
   const names = fc.uniqueArray(name, { minLength: 1 });
   const start = fc.array(fc.option(fc.constantFrom("a", "b", "c", "d", "e", "dead"), { nil: undefined }), {

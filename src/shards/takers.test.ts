@@ -15,60 +15,74 @@ const out = (takers: Takers, nowMs: number): readonly string[] => [...leftOut(ta
 const NOBODY = undefined;
 
 test.each([
-  ["at once", 5_000, ["a"]],
-  ["until half a minute is over", 34_999, ["a"]],
-  ["not after that", 35_000, []],
-])("a process that gives a shard back is skipped: %s", (_title, nowMs, expected) => {
+  ["is assigned no shard immediately afterwards", 5_000, ["a"]],
+  ["is assigned no shard for 30 s", 34_999, ["a"]],
+  ["may be assigned a shard after 30 s", 35_000, []],
+])("a process that gave a shard back %s", (_title, nowMs, expected) => {
   expect(out(after([1_000, ["a", "b"]], [5_000, [NOBODY, "b"]]), nowMs)).toEqual(expected);
 });
 
 test.each<[string, Takers, string[]]>([
-  ["not a holder", after([1_000, ["a", "b"]], [5_000, ["a", "b"]]), []],
-  ["no process for a shard that was free at the first read", after([1_000, [NOBODY, "b"]]), []],
-  ["not a process that lost it to another process", after([1_000, ["a", "b"]], [5_000, ["b", "b"]]), []],
-  ["not a process that takes it back", after([1_000, ["a"]], [5_000, [NOBODY]], [6_000, ["a"]]), []],
-  ["not a process that takes another shard", after([1_000, ["a"]], [5_000, [NOBODY]], [6_000, [NOBODY, "a"]]), []],
+  ["a process that keeps its shard may", after([1_000, ["a", "b"]], [5_000, ["a", "b"]]), []],
+  ["any process may when a shard was free at the first read", after([1_000, [NOBODY, "b"]]), []],
+  ["a process that lost its shard to another process may", after([1_000, ["a", "b"]], [5_000, ["b", "b"]]), []],
+  ["a process that took its shard back may", after([1_000, ["a"]], [5_000, [NOBODY]], [6_000, ["a"]]), []],
+  ["a process that took another shard may", after([1_000, ["a"]], [5_000, [NOBODY]], [6_000, [NOBODY, "a"]]), []],
   [
-    "a process that gives back and takes at the same read",
+    "a process that gave a shard back and took another at the same read may not",
     after([1_000, ["a", NOBODY]], [5_000, [NOBODY, "a"]]),
     ["a"],
   ],
-  ["a process after its former shard is taken", after([1_000, ["a"]], [5_000, [NOBODY]], [6_000, ["b"]]), ["a"]],
-])("processes that are skipped because of the leases: %s", (_title, takers, expected) => {
+  [
+    "a process that gave back a shard may not, even when another process has taken it",
+    after([1_000, ["a"]], [5_000, [NOBODY]], [6_000, ["b"]]),
+    ["a"],
+  ],
+])("whether a process may be assigned shards: %s", (_title, takers, expected) => {
   expect(out(takers, 7_000)).toEqual(expected);
 });
 
 test.each<[string, Takers, number, string[]]>([
-  ["not before its time is over", after([1_000, [], ["a"]], [10_999, [], ["a"]]), 10_999, []],
-  ["when its time is over", after([1_000, [], ["a"]], [11_000, [], ["a"]]), 11_000, ["a"]],
-  ["until ten minutes later", after([1_000, [], ["a"]], [11_000, [], ["a"]]), 610_999, ["a"]],
-  ["not after that", after([1_000, [], ["a"]], [11_000, [], ["a"]]), 611_000, []],
-  ["not one that is assigned a shard later", after([1_000, [], ["a"]], [11_000, [], ["a", "b"]]), 11_000, ["a"]],
+  ["may be assigned shards for 10 s", after([1_000, [], ["a"]], [10_999, [], ["a"]]), 10_999, []],
+  ["is assigned none after 10 s", after([1_000, [], ["a"]], [11_000, [], ["a"]]), 11_000, ["a"]],
+  ["is assigned none for 10 minutes", after([1_000, [], ["a"]], [11_000, [], ["a"]]), 610_999, ["a"]],
+  ["may be assigned shards after 10 minutes", after([1_000, [], ["a"]], [11_000, [], ["a"]]), 611_000, []],
   [
-    "not one that was assigned nothing in between",
+    "is assigned none, but a process with a later assignment may be",
+    after([1_000, [], ["a"]], [11_000, [], ["a", "b"]]),
+    11_000,
+    ["a"],
+  ],
+  [
+    "may be assigned shards if it had no assignment in between",
     after([1_000, [], ["a"]], [9_000, []], [11_000, [], ["a"]]),
     11_000,
     [],
   ],
   [
-    "not one that has taken a shard in between",
+    "may be assigned shards if it took one in between",
     after([1_000, [], ["a"]], [9_000, ["a"], ["a"]], [12_000, ["a"], ["a"]]),
     12_000,
     [],
   ],
-  ["not one that takes a shard after all", after([1_000, [], ["a"]], [11_000, [], ["a"]], [12_000, ["a"]]), 12_000, []],
   [
-    "whatever another process takes in between",
+    "may be assigned shards once it takes one",
+    after([1_000, [], ["a"]], [11_000, [], ["a"]], [12_000, ["a"]]),
+    12_000,
+    [],
+  ],
+  [
+    "is assigned none, whatever another process takes in between",
     after([1_000, [], ["a"]], [9_000, ["b"], ["a"]], [11_000, ["b"], ["a"]]),
     11_000,
     ["a"],
   ],
   [
-    "for no shorter time when it gives a shard back then",
+    "is assigned none for 10 minutes even if it gives a shard back then",
     after([1_000, ["a"], ["a"]], [11_000, ["a"], ["a"]], [12_000, [NOBODY]]),
     600_000,
     ["a"],
   ],
-])("a process that does not take its assigned shard is skipped: %s", (_title, takers, nowMs, expected) => {
+])("a process that does not take its assigned shard %s", (_title, takers, nowMs, expected) => {
   expect(out(takers, nowMs)).toEqual(expected);
 });

@@ -33,20 +33,20 @@ const marks = (snapshot: UserSnapshot) => {
 };
 
 test.each<[string, UserSnapshot, readonly (string | undefined)[]]>([
-  ["a new Secret", look({ bound: null }), [AT, undefined]],
-  ["a rotation that the annotation asks for", look(asks), [AT, "1"]],
-  ["no rotation when only a text has changed", look({ ...asks, bound: { texts: {}, rotatedFor: "1" } }), [BEFORE, "1"]],
-  ["no rotation when only the certificate is replaced", look({ pair: { trouble: "t" }, bound: { rotatedFor: "0" } }), [BEFORE, "0"]],
-  ["an annotation of 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(253) } }), [AT, "x".repeat(253)]],
-  ["a longer annotation, cut to 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(254) } }), [AT, "x".repeat(253)]],
-  ["Certificate: an issued certificate", look({ ...byCertificate, ...asks }), [AT, "1"]],
-  ["Certificate: a copied certificate", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n", commonName: "app" })) } }), [AT, undefined]],
-  ["Certificate: no rotation when only a text has changed", look({ ...byCertificate, bound: { texts: {}, rotatedFor: "0" } }), [BEFORE, "0"]],
-])("annotations rotated-at and rotated-for: %s", (_, snapshot, expected) => {
+  ["are set in a new Secret", look({ bound: null }), [AT, undefined]],
+  ["are changed when the rotation annotation is set", look(asks), [AT, "1"]],
+  ["stay when only a key of the Secret has changed", look({ ...asks, bound: { texts: {}, rotatedFor: "1" } }), [BEFORE, "1"]],
+  ["stay when only the certificate is replaced", look({ pair: { trouble: "t" }, bound: { rotatedFor: "0" } }), [BEFORE, "0"]],
+  ["have a value of 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(253) } }), [AT, "x".repeat(253)]],
+  ["have a longer value cut to 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(254) } }), [AT, "x".repeat(253)]],
+  ["are changed for an issued certificate with authentication Certificate", look({ ...byCertificate, ...asks }), [AT, "1"]],
+  ["are changed for a copied certificate with authentication Certificate", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n", commonName: "app" })) } }), [AT, undefined]],
+  ["stay with authentication Certificate when only a key of the Secret has changed", look({ ...byCertificate, bound: { texts: {}, rotatedFor: "0" } }), [BEFORE, "0"]],
+])("annotations rotated-at and rotated-for %s", (_, snapshot, expected) => {
   expect(marks(snapshot)).toEqual(expected);
 }); // biome-ignore format: a table
 
-test("the Secret is owned by its EtcdUser and records the order of its certificate, if it has one", () => {
+test("the Secret is owned by its EtcdUser and records what its certificate was issued for", () => {
   const { metadata, type } = bindingWish(look({ bound: null }))?.draft ?? {};
   expect([type, metadata?.name]).toEqual(["servicebinding.io/etcd", "app-binding"]);
   expect(metadata?.ownerReferences).toMatchObject([
@@ -57,7 +57,7 @@ test("the Secret is owned by its EtcdUser and records the order of its certifica
   expect(plain).not.toHaveProperty(["etcd.improbable.io/applied-hash"]);
 });
 
-test("a certificate that is kept keeps the record of its order, and is replaced once a CA can sign", () => {
+test("a certificate keeps the record of what it was issued for until a trusted CA can replace it", () => {
   const mark = (given: Parameters<typeof look>[0]) => {
     const { pair, draft } = bindingWish(look(given)) ?? {};
     return [pair, draft?.metadata.annotations?.["etcd.improbable.io/applied-hash"]];
@@ -73,7 +73,7 @@ test("a certificate that is kept keeps the record of its order, and is replaced 
   expect(mark({ ...old, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n" })) } })).toEqual(["copy", madeForOf(look().user, MANAGED)]); // biome-ignore format: one line
 });
 
-test("the status lists the CAs in the Secret, and the CA that signed its certificate", () => {
+test("the status lists the CAs in the Secret and the CA that signed its certificate", () => {
   const shown = (snapshot: UserSnapshot) => userStatus(snapshot, planUser(snapshot)).binding;
   const name = "app-binding";
   expect(shown(look())).toEqual({ name, trusts: [OWN.id], signedBy: OWN.id });
@@ -85,7 +85,7 @@ test("the status lists the CAs in the Secret, and the CA that signed its certifi
   expect(shown(look({ status: { binding: before }, with: { binding: unknown("silent") } }))).toEqual(before);
 });
 
-describe("a refused EtcdUser: only the CAs of the binding are updated", () => {
+describe("the binding of a refused EtcdUser", () => {
   const BOTH = bundle(OWN, NEXT);
   const texts = { ...bindingWish(look({ bound: null }))?.texts, username: "as it was", "tls.crt": "a certificate" };
   const its = { texts, hasPassword: false };
@@ -96,7 +96,7 @@ describe("a refused EtcdUser: only the CAs of the binding are updated", () => {
     return look({ ...byCertificate, cluster, with: { binding, trust: BOTH, ...given.with } });
   };
 
-  test("its certificate and the record of its order stay", () => {
+  test("keeps its certificate and the record of what it was issued for", () => {
     const { "tls.crt": _, ...others } = texts;
     expect(trustWish(refused())).toMatchObject({
       because: "ca.crt is outdated",
@@ -108,7 +108,7 @@ describe("a refused EtcdUser: only the CAs of the binding are updated", () => {
     expect(trustWish(refused())?.texts).not.toHaveProperty(["tls.crt"]);
   });
 
-  test("its password stays, and no certificate is added", () => {
+  test("keeps its password, and gets no certificate", () => {
     const given = { bound: { texts, hasPassword: true }, pair: null };
     const wish = trustWish(refused(given));
     expect(wish).toMatchObject({ password: "keep", pair: "none" });
@@ -116,21 +116,24 @@ describe("a refused EtcdUser: only the CAs of the binding are updated", () => {
   });
 
   test.each([
-    ["when ca.crt is up to date", refused({ bound: { texts: { ...texts, "ca.crt": BOTH }, hasPassword: false } })],
-    ["while the CAs are not known", refused({ with: { trust: undefined } })],
-    ["when the binding has no ca.crt", refused({ bound: { texts: { username: "app" }, hasPassword: false } })],
-    ["without a binding", refused({ bound: null })],
-    ["when the Secret has another owner", refused({ bound: { ...its, ownerUid: "other" } })],
-    ["when the cluster does not exist", refused({ cluster: undefined })],
-  ])("nothing is written %s", (_, given) => expect(trustWish(given)).toBeUndefined());
+    [
+      "is not written when ca.crt is up to date",
+      refused({ bound: { texts: { ...texts, "ca.crt": BOTH }, hasPassword: false } }),
+    ],
+    ["is not written while the CAs are not known", refused({ with: { trust: undefined } })],
+    ["is not written when it has no ca.crt", refused({ bound: { texts: { username: "app" }, hasPassword: false } })],
+    ["is not created", refused({ bound: null })],
+    ["is not written when the Secret has another owner", refused({ bound: { ...its, ownerUid: "other" } })],
+    ["is not written when the cluster does not exist", refused({ cluster: undefined })],
+  ])("%s", (_, given) => expect(trustWish(given)).toBeUndefined());
 
-  test("publish-trust writes the binding of a refused EtcdUser only", () => {
+  test("is written by rule publish-trust, which ignores an accepted EtcdUser", () => {
     expect(publishTrust.decide(look({ with: { trust: BOTH } }))).toBeUndefined();
     expect(publishTrust.decide(refused())).toMatchObject({ step: { do: "writeBinding" } });
   });
 });
 
-test("the Secret holds the cluster's address, and its CAs if it uses TLS", () => {
+test("the Secret contains the cluster's address, and its CAs if the cluster uses TLS", () => {
   const texts = bindingWish(look({ bound: null, spec: { keyPrefix: "a/" } }))?.texts ?? {};
   const url = "https://my-etcd-client.foo.svc:2379";
   const [ca, certificates] = [texts["ca.crt"], texts.certificates];
@@ -149,14 +152,14 @@ test("an unknown key of the Secret is removed", () => {
   );
 });
 
-test("an unusable or missing certificate is replaced even if a member does not trust the new one", () => {
+test("an unusable or missing certificate is replaced even if a member does not trust the new CA", () => {
   const doubted = { doubters: ["my-etcd-0"], signer: present(signerOf(NEXT)) };
   expect(bindingWish(look({ pair: { trouble: "t" }, with: doubted }))?.pair).toBe("issue");
   expect(bindingWish(look({ pair: { trouble: "t" }, with: { signer: absent } }))).toBeUndefined();
   expect(bindingWish(look({ bound: null, with: doubted }))?.pair).toBe("issue");
 });
 
-test("a certificate is not issued again by the CA that signed it, whichever of the CA's certificates comes first", () => {
+test("a certificate is not replaced when its CA has several certificates, in any order", () => {
   const trust = bundle(CORP, RENEWED);
   const signer = present(signerOf(RENEWED, { trust, trustIds: [CORP.id, RENEWED.id] }));
   const by = (id: string | undefined) =>
@@ -166,7 +169,7 @@ test("a certificate is not issued again by the CA that signed it, whichever of t
   expect(bindingWish(look({ with: { signer } }))?.because).toBe("the CA has changed");
 });
 
-test("the reason for a rotation", () => {
+test("the message of a rotation has the creation time and spec.rotation.every", () => {
   const old = { spec: { rotation: { every: "1h" } } };
   const because = (snapshot: UserSnapshot) => rotationDue(snapshot, ownBinding(snapshot)!);
   expect(because(look({ bound: { rotatedFor: "1" } }))).toBeUndefined();
@@ -174,13 +177,13 @@ test("the reason for a rotation", () => {
   expect(because(look({ ...old, bound: { rotatedAtMs: undefined } }))).toContain("at an unknown time");
 });
 
-test("a common name has at most 64 characters, and with a password it is no user's name", () => {
+test("a common name has at most 64 characters, and with a password it is not a user's name", () => {
   const cluster = etcdOf();
   expect(orderOf(etcdUser({ name: "a".repeat(63) }), cluster).commonName).toBe(`binding:${"a".repeat(56)}`);
   expect(orderOf(etcdUser(byCertificate), cluster).commonName).toBe("app");
 });
 
-test("a binding has a certificate if the provider issues one and etcd verifies clients", () => {
+test("a binding has a certificate if the provider issues certificates and etcd verifies clients", () => {
   const open = { client: { verifyClients: false } };
   expect([etcdOf(), MANAGED, PLAIN, etcdOf(open)].map(issuerOf)).toEqual([
     "Operator",
@@ -190,7 +193,7 @@ test("a binding has a certificate if the provider issues one and etcd verifies c
   ]);
 });
 
-test("the Certificate is written when the order has changed, or a user has edited the Certificate", () => {
+test("the Certificate is updated when the spec has changed, or a user has edited the Certificate", () => {
   const wanted = bindingRequest(etcdUser(), MANAGED);
   const live = born<Certificate>(wanted);
   expect(requestDiffers(live, wanted)).toBe(false);
@@ -222,19 +225,19 @@ test.each<[string, UserSnapshot, string]>([
   ["a deletion without our finalizer", look({ deleting: true, held: false }), "the user is deleted in etcd"],
 ])("the message of condition Ready for %s", (_, given, expected) => expect(said(given)).toBe(expected)); // biome-ignore format: a table
 
-test("the plan waits for the certificate while writing the Secret is in backoff", () => {
+test("the plan waits for the Secret while writing it is refused", () => {
   const given = unbound({ signer: present(issuedFacts()) }, MANAGED);
   const rest = { because: "a quota refuses it", forMs: 1_000, isBrief: false };
   const plan = planUser(given, (rule) => (rule === "write-binding" ? rest : undefined));
   expect(plan).toMatchObject({ next: "wait", because: "its Secret is not created yet" });
 });
 
-test("a certificate with another common name is replaced, even in our own Secret", () => {
+test("a certificate with another common name is replaced, even in the EtcdUser's own Secret", () => {
   expect(planUser(look({ pair: { commonName: "binding:app" } }))).toMatchObject({ next: "settled" });
   expect(planUser(look({ pair: { commonName: "root" } }))).toMatchObject({ next: "step", rule: "write-binding" });
 });
 
-test("the message repeats the failed conditions Ready and Issuing of the Certificate", () => {
+test("the message repeats the Certificate's failed conditions Ready and Issuing", () => {
   const draft = born<Certificate>(bindingRequest(etcdUser(), MANAGED));
   const conditions = [
     { type: "Ready", status: "False", message: "no issuer" },
@@ -247,7 +250,7 @@ test("the message repeats the failed conditions Ready and Issuing of the Certifi
   );
 });
 
-test("the status records the credentials that work", () => {
+test("the status records only credentials that work", () => {
   const shown = (given: UserSnapshot) => userStatus(given, planUser(given));
   const from = { uid: "uid-of-app-binding", resourceVersion: "90" };
   expect(shown(look())).toMatchObject({
@@ -295,24 +298,24 @@ const paired = (given: Parameters<typeof look>[0] = {}) => {
 };
 
 test.each<[string, UserSnapshot, string | undefined]>([
-  ["while a member trusts it", paired(), undefined],
-  ["also when the rest of the Secret is written", paired({ bound: { texts: {} } }), "keep"],
-  ["not when no member trusts it", paired({ with: { isBelieved: false } }), "none"],
-  ["until just before it expires", paired({ pair: { notAfterMs: Date.parse(AT) + 1 } }), undefined],
-  ["not when it has expired", paired({ pair: { notAfterMs: Date.parse(AT) } }), "none"],
-  ["not when it is unusable", paired({ pair: { trouble: "t" } }), "none"],
-  ["also when all members run the spec", paired({ cluster: arrived(BROUGHT) }), undefined],
-  ["while TLS without client verification is being removed", paired({ cluster: arrived(etcdOf({ client: { provider: "None", verifyClients: false } })) }), "keep"],
-  ["not once no member verifies clients", paired({ cluster: arrived(UNASKING) }), "none"],
-  ["while members restart without client verification", paired({ cluster: UNASKING }), undefined],
-  ["while UpToDate is of an earlier generation", paired({ cluster: { ...arrived(UNASKING), metadata: { ...UNASKING.metadata, generation: 2 } } }), undefined],
-  ["while members do not run the spec yet", paired({ cluster: arrived(UNASKING, "False") }), undefined],
-  ["whatever other conditions say", paired({ cluster: arrived(UNASKING, "True", "Ready") }), undefined],
-  ["while a member still serves TLS that is being removed", paired({ cluster: arrived(PLAIN) }), "keep"],
-  ["not without TLS", paired({ cluster: PLAIN, with: { isBelieved: false } }), "none"],
-  ["a new binding gets none", look({ cluster: BROUGHT, bound: null }), "none"],
-  ["a removed one is not replaced", look({ cluster: BROUGHT }), undefined],
-])("a certificate that is no longer renewed stays in the binding: %s", (_, snapshot, pair) => {
+  ["stays while a member trusts it", paired(), undefined],
+  ["stays when the rest of the Secret is written", paired({ bound: { texts: {} } }), "keep"],
+  ["is removed when no member trusts it", paired({ with: { isBelieved: false } }), "none"],
+  ["stays until just before it expires", paired({ pair: { notAfterMs: Date.parse(AT) + 1 } }), undefined],
+  ["is removed when it has expired", paired({ pair: { notAfterMs: Date.parse(AT) } }), "none"],
+  ["is removed when it is unusable", paired({ pair: { trouble: "t" } }), "none"],
+  ["stays when all members run the spec", paired({ cluster: arrived(BROUGHT) }), undefined],
+  ["stays while TLS without client verification is being removed", paired({ cluster: arrived(etcdOf({ client: { provider: "None", verifyClients: false } })) }), "keep"],
+  ["is removed once no member verifies clients", paired({ cluster: arrived(UNASKING) }), "none"],
+  ["stays while members restart without client verification", paired({ cluster: UNASKING }), undefined],
+  ["stays while UpToDate is of an earlier generation", paired({ cluster: { ...arrived(UNASKING), metadata: { ...UNASKING.metadata, generation: 2 } } }), undefined],
+  ["stays while some members do not run the spec yet", paired({ cluster: arrived(UNASKING, "False") }), undefined],
+  ["stays whatever other conditions are True", paired({ cluster: arrived(UNASKING, "True", "Ready") }), undefined],
+  ["stays while a member still serves TLS that is being removed", paired({ cluster: arrived(PLAIN) }), "keep"],
+  ["is removed when the cluster has no TLS", paired({ cluster: PLAIN, with: { isBelieved: false } }), "none"],
+  ["is not added to a new binding", look({ cluster: BROUGHT, bound: null }), "none"],
+  ["is not added when it was removed", look({ cluster: BROUGHT }), undefined],
+])("a certificate that is no longer renewed %s", (_, snapshot, pair) => {
   expect(bindingWish(snapshot)?.pair).toBe(pair);
 }); // biome-ignore format: a table
 
@@ -325,26 +328,26 @@ const trusting = (trusted: readonly (typeof OWN)[], phase = "Running") =>
 const bare = born<Pod>({ metadata: { name: "bare" } } as never);
 
 test.each<[string, readonly Pod[], Parameters<typeof isBelieved>[1], boolean]>([
-  ["by a member that trusts its CA", [trusting([OWN])], signerOf(), true],
-  ["by one member of two", [trusting([NEXT]), trusting([NEXT, OWN])], signerOf(), true],
-  ["not by two members that trust other CAs or none", [trusting([NEXT]), bare], signerOf(), false],
-  ["not without members", [], signerOf(), false],
-  ["not without a certificate", [trusting([OWN])], undefined, false],
-  ["not when its CA is unknown", [trusting([OWN])], signerOf(OWN, { signerId: undefined }), false],
-  ["not by a pod that has failed", [trusting([OWN], "Failed"), trusting([NEXT])], signerOf(), false],
-  ["not by a pod that has succeeded", [trusting([OWN], "Succeeded")], signerOf(), false],
-])("a certificate is trusted: %s", (_, pods, certificate, is) => expect(isBelieved(pods, certificate)).toBe(is)); // biome-ignore format: a table
+  ["is trusted by a member that trusts its CA", [trusting([OWN])], signerOf(), true],
+  ["is trusted when one member of two trusts its CA", [trusting([NEXT]), trusting([NEXT, OWN])], signerOf(), true],
+  ["is not trusted by two members that trust other CAs or none", [trusting([NEXT]), bare], signerOf(), false],
+  ["is not trusted without members", [], signerOf(), false],
+  ["is not trusted when the binding has none", [trusting([OWN])], undefined, false],
+  ["is not trusted when its CA is unknown", [trusting([OWN])], signerOf(OWN, { signerId: undefined }), false],
+  ["is not trusted by a pod that has failed", [trusting([OWN], "Failed"), trusting([NEXT])], signerOf(), false],
+  ["is not trusted by a pod that has succeeded", [trusting([OWN], "Succeeded")], signerOf(), false],
+])("a binding's certificate %s", (_, pods, certificate, is) => expect(isBelieved(pods, certificate)).toBe(is)); // biome-ignore format: a table
 
 test.each<[string, readonly Pod[], readonly string[]]>([
-  ["none, when all trust the CA", [trusting([OWN, NEXT])], []],
-  ["a member that trusts only another CA", [trusting([OWN]), trusting([NEXT])], ["a"]],
-  ["a member without the annotation on its pod", [bare], ["bare"]],
+  ["none when all members trust the CA", [trusting([OWN, NEXT])], []],
+  ["the member that trusts only another CA", [trusting([OWN]), trusting([NEXT])], ["a"]],
+  ["the member with a pod that has no trust annotation", [bare], ["bare"]],
   ["none of the pods that have ended", [trusting([OWN], "Failed"), trusting([OWN], "Succeeded"), trusting([NEXT])], []],
 ])("members that reject a CA's certificates: %s", (_, pods, names) => {
   expect(membersRejecting(pods, signerOf(NEXT), true)).toEqual(names);
 }); // biome-ignore format: a table
 
-describe("the pod that counts for a member", () => {
+describe("the pod that counts for the trust of a member is", () => {
   const made = (name: string, at: string, more: object = {}) => {
     const { spec, ...rest } = trusting([OWN]);
     return { ...rest, metadata: { ...rest.metadata, name: `${name}-${at}`, creationTimestamp: `2026-01-01T${at}:00:00Z`, ...more }, spec: { ...spec, hostname: name } } as Pod;
@@ -354,16 +357,16 @@ describe("the pod that counts for a member", () => {
   const [later, other] = [made("a", "10", LOST), made("b", "08")];
 
   test.each<[string, readonly Pod[], readonly Pod[]]>([
-    ["the successor of a pod that cannot end", [old, young, other], [young, other]],
+    ["the new pod, not a pod that cannot end", [old, young, other], [young, other]],
     ["the pod that is not terminating, even if it is older", [later, young], [young]],
-    ["the terminating pod without a successor", [old], [old]],
-    ["no pod of a member without an EtcdPeer", [made("gone", "08", LOST), made("gone", "09"), other], [other]],
+    ["the terminating pod when there is no other", [old], [old]],
+    ["none when the member has no EtcdPeer", [made("gone", "08", LOST), made("gone", "09"), other], [other]],
   ])("%s", (_, pods, expected) => {
     expect(memberPods(pods, (name) => name !== "gone")).toEqual(expected);
   });
 });
 
-test("a missing Secret is removed from the status", () => {
+test("a Secret that was deleted or has another owner is removed from the status", () => {
   const binding = { name: "app-binding", trusts: ["a"], signedBy: "a" };
   const status = { binding, certificate: { notAfter: BEFORE }, lastRotation: BEFORE };
   const shown = (given: Parameters<typeof look>[0]) => {
@@ -379,6 +382,6 @@ test("a missing Secret is removed from the status", () => {
   expect(shown({ pair: null })).not.toHaveProperty("certificate");
 });
 
-test("the plan waits for a Secret that is not created yet", () => {
+test("the plan waits when the Secret is not created yet", () => {
   expect(awaitCertificate.decide(unbound({}))).toMatchObject({ because: "its Secret is not created yet" });
 });

@@ -58,26 +58,26 @@ async function seen(
 
 const BOTH = [OWN, NEXT];
 
-test("a pod on a lost node holds up no binding once its member has a new pod, or is removed", async () => {
+test("a pod on a lost node blocks no binding once its member has a new pod or is removed", async () => {
   const members = [pod("a", BOTH), pod("b", BOTH)];
   expect((await seen([pod("a", [OWN], true), ...members], ["a", "b"])).doubters).toEqual([]);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b"])).doubters).toEqual([]);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b", "c"])).doubters).toEqual(["c"]);
 });
 
-test("a pod on a lost node does not count as trusting a binding's certificate", async () => {
+test("a pod on a lost node does not count as trusting a certificate once its member has a new pod", async () => {
   const members = [pod("a", [NEXT]), pod("b", [NEXT])];
   expect((await seen([pod("a", [OWN], true), ...members], ["a", "b"])).isBelieved).toBe(false);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b"])).isBelieved).toBe(false);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b", "c"])).isBelieved).toBe(true);
 });
 
-test("without any EtcdPeer the pods still count as trusting: a removed certificate would be lost for good", async () => {
+test("pods count as trusting a certificate when no EtcdPeer exists", async () => {
   expect((await seen([pod("a", [OWN])], [])).isBelieved).toBe(true);
   expect((await seen([pod("a", [OWN]), pod("b", [NEXT])], ["b"])).isBelieved).toBe(false);
 });
 
-test("a CA that has not signed the members' certificates signs nothing", async () => {
+test("a CA that has not signed the members' certificates is not used to sign bindings", async () => {
   const signerAmong = async (trusted?: readonly (typeof OWN)[]) => (await seen([], [], NEXT, trusted)).signer;
   expect((await signerAmong([OWN, NEXT])).is).toBe("present");
   expect((await signerAmong()).is).toBe("present");
@@ -85,7 +85,7 @@ test("a CA that has not signed the members' certificates signs nothing", async (
   expect(await signerAmong([OWN])).toEqual({ is: "unknown", why });
 });
 
-test("in a pause the binding and the CA are read, and etcd is not asked", async () => {
+test("during a pause the binding and the CA are read, and etcd is not", async () => {
   const paused = etcdOf({}, { spec: { paused: true } });
   const found = await seen([pod("a", [OWN])], ["a"], OWN, [OWN], paused);
   expect(found).toMatchObject({ access: absent, found: absent, password: absent, doubters: [], isBelieved: true });

@@ -24,7 +24,7 @@ function filled(annotations: Record<string, string>): object {
   return { apiVersion: "v1", kind: "Secret", metadata: { name: "app-binding-tls", uid: "u", annotations }, data: {} };
 }
 
-test("a broken issuer costs at most 36 requests for a user in the first minute, and 3 a minute after ten", async () => {
+test("a broken issuer costs at most 36 requests per user in the first minute, and 3 per minute after ten", async () => {
   const { clock, asked, look } = world();
   const inTheNext = async (seconds: number) => {
     asked.length = 0;
@@ -44,7 +44,7 @@ const owned = (name: string, uid: string) => ({
   metadata: { name, uid: "u", ownerReferences: [{ controller: true, uid }] },
 });
 
-test("the deletion of a Secret of another owner is noticed soon, however long it existed", async () => {
+test("the deletion of another owner's Secret is observed within seconds, or a minute for an old Secret", async () => {
   for (const [minutes, withinMs] of [[0, 4_000], [1, 10_000], [60, 65_000]] as const) {
     const objects: Record<string, object> = { "app-binding": owned("app-binding", "other") };
     const { clock, look } = world(objects);
@@ -59,7 +59,7 @@ test("the deletion of a Secret of another owner is noticed soon, however long it
   }
 }); // biome-ignore format: a table
 
-test("the user's own Secret is read once in a few minutes", async () => {
+test("an EtcdUser's own Secret is read at most once in four minutes", async () => {
   const { clock, asked, look } = world({ "app-binding": owned("app-binding", etcdUser().metadata.uid) });
   for (let second = 0; second < 230; second += 5) {
     await look(etcdOf(null));
@@ -68,7 +68,7 @@ test("the user's own Secret is read once in a few minutes", async () => {
   expect(asked).toEqual(["app-binding"]);
 });
 
-test("results for deleted clusters and users are dropped", async () => {
+test("cached results for deleted clusters and users are dropped", async () => {
   const { clock, reads } = world();
   for (let n = 0; n < 50; n++) {
     const [user, cluster] = [etcdUser({ name: `u${n}` }), etcdOf()];
@@ -81,7 +81,7 @@ test("results for deleted clusters and users are dropped", async () => {
   expect(reads.size).toBe(2);
 });
 
-test("a written Secret is read again", async () => {
+test("a Secret is read again after the operator has written it", async () => {
   const { clock, asked, look, reads } = world();
   for (let minute = 0; minute < 10; minute++) {
     await clock.advance(60_000);
@@ -94,10 +94,10 @@ test("a written Secret is read again", async () => {
 });
 
 test.each([
-  ["while it has another common name", "shop", "True", 1],
-  ["while the Certificate is not Ready", "binding:app", "False", 1],
-  ["but not when it is issued for the user", "binding:app", "True", 0],
-])("cert-manager's Secret is read again soon: %s", async (_, commonName, status, times) => {
+  ["again after two seconds when its certificate has another common name", "shop", "True", 1],
+  ["again after two seconds while the Certificate is not Ready", "binding:app", "False", 1],
+  ["not again after two seconds when it is issued for the user", "binding:app", "True", 0],
+])("cert-manager's Secret is read %s", async (_, commonName, status, times) => {
   const by = await authority();
   const metadata = {
     annotations: { "cert-manager.io/certificate-name": "app-binding-tls" },
@@ -118,7 +118,7 @@ test.each([
   expect(asked.filter((name) => name === "app-binding-tls").length).toBe(times);
 });
 
-test("a Secret that cert-manager has not filled for the user counts as taken", async () => {
+test("a Secret without cert-manager's annotation for the user counts as taken", async () => {
   const name = "cert-manager.io/certificate-name";
   const seen = async (annotations: Record<string, string>, cluster = MANAGED) => {
     const { isIssuedTaken, signer } = await world({ "app-binding-tls": filled(annotations) }).look(cluster);

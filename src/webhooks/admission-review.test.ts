@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { admissionReview, limitedRefusals, NO_FINDINGS } from "#webhooks/admission-review.ts";
 
-test("of many refusals the first twenty are listed, and the number of the others", () => {
+test("the first twenty refusals are listed, with the number of further errors", () => {
   const refusals = Array.from({ length: 23 }, (_, n) => ({ field: `spec.f${n}`, message: "is wrong" }));
   const limited = limitedRefusals(refusals);
   expect(limited).toHaveLength(21);
@@ -10,7 +10,7 @@ test("of many refusals the first twenty are listed, and the number of the others
   expect(limitedRefusals(refusals.slice(0, 20))).toEqual(refusals.slice(0, 20));
 });
 
-test("a message that repeats a long value is cut off", () => {
+test("a message that repeats a long value is truncated", () => {
   const [limited] = limitedRefusals([{ field: "spec.version", message: `is ${"x".repeat(1_000_000)}` }]);
   expect(limited?.message).toHaveLength(2_000);
   expect(limited?.message.endsWith("x…")).toBe(true);

@@ -98,7 +98,7 @@ async function ask(asked: Asked): Promise<Response> {
   return (answer as { response: Response }).response;
 }
 
-test("a new cluster causes a dry run and a search for its claims, and no other calls", async () => {
+test("a new cluster results in a dry run and a list of its claims, and no other request", async () => {
   expect(await ask({ object: object() })).toEqual({ uid: "uid-1", allowed: true });
   expect(calls.sort()).toEqual([
     "create replicasets dryRun=true",
@@ -118,8 +118,8 @@ const FOR_CLUSTERS = { namespace: "foo", name: "a", labels: { "etcd.improbable.i
 const secret = (...keys: readonly string[]) =>
   present({ metadata: FOR_CLUSTERS, data: Object.fromEntries(keys.map((key) => [key, ""])) });
 
-describe("certificates", () => {
-  test("of users are looked up, and missing keys and labels result in warnings", async () => {
+describe("user-provided certificates", () => {
+  test("are read, and missing keys and labels result in warnings", async () => {
     secrets.set("peers", secret("tls.crt", "tls.key", "ca.crt"));
     secrets.set("own", secret("tls.crt"));
     const { allowed, warnings } = await ask({ object: object({ tls: BROUGHT }) });
@@ -135,7 +135,7 @@ describe("certificates", () => {
     ]);
   });
 
-  test("in a Secret without the label result in a warning that reveals nothing of the Secret", async () => {
+  test("in a Secret without the label result in a warning without the Secret's content", async () => {
     for (const name of ["peers", "server"]) secrets.set(name, secret("tls.crt", "tls.key", "ca.crt"));
     secrets.set("own", present({ metadata: { namespace: "foo", name: "own" }, data: {} }));
     expect((await ask({ object: object({ tls: BROUGHT }) })).warnings).toEqual([
@@ -143,12 +143,12 @@ describe("certificates", () => {
     ]);
   });
 
-  test("that cannot be read result in no warnings", async () => {
+  test("that cannot be read result in no warning", async () => {
     for (const name of ["peers", "own", "server"]) secrets.set(name, unknown("it is forbidden"));
     expect(await ask({ object: object({ tls: BROUGHT }) })).not.toHaveProperty("warnings");
   });
 
-  test("are looked up when their names change, not at every edit", async () => {
+  test("are read when their names change, not at every edit", async () => {
     const before = object({ tls: BROUGHT });
     await ask({ operation: "UPDATE", object: object({ tls: BROUGHT, replicas: 5 }), oldObject: before });
     const moved = { ...BROUGHT, peer: { provider: "Secret", secret: { secretName: "others" } } };
@@ -164,7 +164,7 @@ describe("certificates", () => {
     );
   });
 
-  test("accept names and addresses, and nothing else", async () => {
+  test("have only DNS names and IP addresses as spec.tls.client.extraNames", async () => {
     const named = (...extraNames: readonly string[]) => object({ tls: { client: { extraNames } } });
     const { status } = await ask({ object: named("::1", "a.b", "1::2::3", "12345::", "fd00::1.2.3.4") });
     expect(status?.message).toContain(
@@ -174,7 +174,7 @@ describe("certificates", () => {
     expect((await ask({ object: named("::1"), oldObject: object(), operation: "UPDATE" })).allowed).toBe(true);
   });
 
-  test("may not be in the operator's own Secrets, nor in one of an EtcdUser; unchanged names are accepted", async () => {
+  test("may not be in Secrets of the operator or an EtcdUser, except under unchanged names", async () => {
     const named = (secretName: string) => object({ tls: { peer: { provider: "Secret", secret: { secretName } } } });
     const own = named("my-etcd-peer-tls");
     expect((await ask({ object: own })).status?.message).toContain(
@@ -188,7 +188,7 @@ describe("certificates", () => {
     expect((await ask({ object: own, oldObject: own, operation: "UPDATE" })).allowed).toBe(true);
   });
 
-  test("may change their provider but not disappear, as they do when v1alpha1 drops spec.tls with its annotation", async () => {
+  test("may change their provider, and may not lose spec.tls as by an edit in v1alpha1", async () => {
     const before = object({ tls: { ...BROUGHT, client: { provider: "Operator" } } });
     const edited = async (tls: object | undefined, oldObject = before) =>
       (await ask({ operation: "UPDATE", object: object({ tls }), oldObject })).status?.message;
@@ -209,7 +209,7 @@ describe("certificates", () => {
     expect(await edited(before.spec.tls, object())).toBeUndefined();
   });
 
-  test("refuse a template that mounts over them, even when only they are new", async () => {
+  test("refuse a pod template that mounts over them, even when only spec.tls is new", async () => {
     const podTemplate = { spec: { volumes: [{ name: "etcd-peer-tls", emptyDir: {} }] } };
     expect((await ask({ object: object({ podTemplate }) })).allowed).toBe(true);
     const { status } = await ask({ object: object({ podTemplate, tls: BROUGHT }) });
@@ -236,7 +236,7 @@ describe("a cluster without spec.tls", () => {
     expect(next.spec?.volumes?.map(({ name }) => name)).not.toContain("etcd-client-tls");
   });
 
-  test("has no second dry run when the operator sets spec.tls, unless that removes TLS or the cluster is not new", async () => {
+  test("has no second dry run when the operator sets spec.tls to the default", async () => {
     const edit = { object: { ...left, spec: { ...spec, tls: DEFAULT_TLS } }, oldObject: left, operation: "UPDATE" };
     expect((await ask(edit)).allowed).toBe(true);
     expect(calls).toEqual([]);
@@ -248,7 +248,7 @@ describe("a cluster without spec.tls", () => {
   });
 
   test.each([{}, { "etcd.improbable.io/peer-scheme": "https" }])(
-    "accepts kept claims with and without TLS: %j",
+    "accepts existing claims with annotations %j",
     async (more) => {
       const items = [0, 1, 2].map((n) => claim(`my-etcd-${n}`, { ...claimIdentity("abc", `${n + 1}`), ...more }));
       claims = () => Promise.resolve({ items, resourceVersion: "1" });
@@ -276,7 +276,7 @@ const INVALID = refusal(422, {
   },
 });
 
-test("a pod that the API server would refuse is refused, with its message", async () => {
+test("a pod that the API server would refuse is refused with the API server's message", async () => {
   triedOut = () => Promise.reject(INVALID);
   expect(await ask({ object: object() })).toEqual({
     uid: "uid-1",
@@ -302,7 +302,7 @@ test("a pod that the API server would refuse is refused, with its message", asyn
   expect(logged).toHaveLength(1);
 });
 
-test("a pod template with reserved fields is refused with the operator's message, without a dry run", async () => {
+test("a pod template with reserved fields is refused with the operator's message and without a dry run", async () => {
   const spec = {
     hostname: "x",
     containers: [
@@ -335,7 +335,7 @@ test("a pod template with reserved fields is refused with the operator's message
   expect(calls).toEqual([expect.stringMatching(/^list persistentvolumeclaims /)]);
 });
 
-test("unknown flags are refused, and flags that a later release lacks result in warnings", async () => {
+test("unknown flags are refused, and deprecated flags result in warnings", async () => {
   const extraArgs = { "data-dir": "/x", "max-txn-op": "1", "experimental-watch-progress-notify-interval": "1s" };
   const { allowed, status, warnings } = await ask({ object: object({ version: "3.6.16", etcd: { extraArgs } }) });
   expect(allowed).toBe(false);
@@ -352,7 +352,7 @@ test("unknown flags are refused, and flags that a later release lacks result in 
   ]);
 });
 
-test("kept claims that need a person's decision are refused", async () => {
+test("existing claims of different clusters are refused", async () => {
   const items = ["a", "b"].map((id, ordinal) => claim(`my-etcd-${ordinal}`, claimIdentity(id, id)));
   claims = () => Promise.resolve({ items, resourceVersion: "1" });
   const { allowed, status } = await ask({ object: object() });
@@ -364,7 +364,7 @@ test("kept claims that need a person's decision are refused", async () => {
 
 const MOUNT = { spec: { ...RICH.spec, volumes: [{ name: "x", persistentVolumeClaim: { claimName: "other-0" } }] } };
 
-test("a pod template that mounts the claim of another cluster's member is refused, and one with any other claim is not", async () => {
+test("a pod template that mounts the claim of another cluster's member is refused", async () => {
   const { metadata, ...rest } = claim("other-0");
   const labels = { ...metadata.labels, "etcd.improbable.io/cluster-name": "other" };
   const asked =
@@ -385,7 +385,7 @@ test("a pod template that mounts the claim of another cluster's member is refuse
   );
 });
 
-test("a failed check of claims accepts the cluster, and is logged", async () => {
+test("a cluster is accepted when the check of its claims fails, and the failure is logged", async () => {
   claims = () => Promise.reject(new OperatorError("KubeUnavailable", "no answer within 3000 ms"));
   const now = object({ podTemplate: MOUNT });
   expect((await ask({ operation: "UPDATE", object: now, oldObject: object() })).allowed).toBe(true);
@@ -394,13 +394,16 @@ test("a failed check of claims accepts the cluster, and is logged", async () => 
   ]);
 });
 
-describe("a cluster is accepted when a check fails:", () => {
+describe("a cluster is accepted when the dry run or the list of claims ends with", () => {
   const failures: readonly { name: string; error: unknown }[] = [
-    { name: "no answer", error: new OperatorError("KubeUnavailable", "no answer within 3000 ms") },
-    { name: "no right", error: refusal(403, { reason: "Forbidden", message: 'User "o" cannot create resource' }) },
+    { name: "a timeout", error: new OperatorError("KubeUnavailable", "no answer within 3000 ms") },
+    {
+      name: "a missing permission",
+      error: refusal(403, { reason: "Forbidden", message: 'User "o" cannot create resource' }),
+    },
     { name: "too many requests", error: refusal(429, { reason: "TooManyRequests", message: "slow down" }) },
-    { name: "a cancelled call", error: new OperatorError("Cancelled", "over") },
-    { name: "a defect of the operator", error: new TypeError("x is undefined") },
+    { name: "a cancellation", error: new OperatorError("Cancelled", "over") },
+    { name: "a programming error", error: new TypeError("x is undefined") },
   ];
   for (const { name, error } of failures) {
     test(name, async () => {
@@ -414,7 +417,7 @@ describe("a cluster is accepted when a check fails:", () => {
     });
   }
 
-  test("a quota that is exceeded results in a warning", async () => {
+  test("an exceeded quota, which becomes a warning", async () => {
     const message = 'replicasets.apps "x" is forbidden: exceeded quota: few';
     triedOut = () => Promise.reject(refusal(403, { reason: "Forbidden", message }));
     expect(await ask({ object: object() })).toEqual({
@@ -424,7 +427,7 @@ describe("a cluster is accepted when a check fails:", () => {
     });
   });
 
-  test("a warning that is too long is cut off", async () => {
+  test("a long message, which is truncated in the warning", async () => {
     const message = `replicasets.apps "x" is forbidden: ${"much ".repeat(200)}`;
     triedOut = () => Promise.reject(refusal(403, { reason: "Forbidden", message }));
     const { warnings } = await ask({ object: object() });
@@ -433,11 +436,11 @@ describe("a cluster is accepted when a check fails:", () => {
   });
 });
 
-describe("an edit", () => {
+describe("an edit of an EtcdCluster", () => {
   const update = (now: EtcdCluster, before: EtcdCluster) =>
     ask({ operation: "UPDATE", object: now, oldObject: before });
 
-  test("of other fields causes no calls and no warnings", async () => {
+  test("in fields without checks causes no requests and no warnings", async () => {
     const questionable = object({ replicas: 4, podTemplate: {} });
     expect(await update(object({ replicas: 4, podTemplate: {} }, { labels: { a: "b" } }), questionable)).toEqual({
       uid: "uid-1",
@@ -446,7 +449,7 @@ describe("an edit", () => {
     expect(calls).toEqual([]);
   });
 
-  test("of the pod template causes a dry run", async () => {
+  test("in the pod template causes a dry run", async () => {
     triedOut = () => Promise.reject(INVALID);
     const { allowed } = await update(object({ podTemplate: { spec: { ...RICH.spec, affinity: {} } } }), object());
     expect(allowed).toBe(false);
@@ -454,17 +457,17 @@ describe("an edit", () => {
   });
 
   test.each([
-    ["the version", { version: "3.6.1" }],
-    ["the image", { image: { repository: "registry.example/other" } }],
-    ["etcd's options", { etcd: { snapshotCount: 5_000 } }],
-  ])("of %s causes a dry run, since it changes the pod", async (_, spec) => {
+    ["spec.version", { version: "3.6.1" }],
+    ["spec.image", { image: { repository: "registry.example/other" } }],
+    ["spec.etcd", { etcd: { snapshotCount: 5_000 } }],
+  ])("in %s causes a dry run", async (_, spec) => {
     triedOut = () => Promise.reject(INVALID);
     const { allowed } = await update(object({ podTemplate: { spec: RICH.spec }, ...spec }), object());
     expect(allowed).toBe(false);
     expect(calls).toEqual(["create replicasets dryRun=true"]);
   });
 
-  test("of other fields is accepted, although the old spec would be refused today", async () => {
+  test("in other fields is accepted, although the unchanged fields would be refused today", async () => {
     const old = { podTemplate: { spec: { ...RICH.spec, hostNetwork: true } }, etcd: { extraArgs: { nonsense: "1" } } };
     expect(await update(object({ ...old, replicas: 5 }), object(old))).toEqual({ uid: "uid-1", allowed: true });
     expect((await update(object({ ...old, version: "3.6.1" }), object(old))).status?.message).toBe(
@@ -477,12 +480,12 @@ describe("an edit", () => {
     );
   });
 
-  test("of the number of members may result in a warning", async () => {
+  test("in spec.replicas may result in a warning", async () => {
     expect((await update(object({ replicas: 4 }), object())).warnings).toEqual([expect.stringContaining("is 4: ")]);
     expect(calls).toEqual([]);
   });
 
-  test("by kubectl scale may result in a warning, too", async () => {
+  test("by kubectl scale may result in a warning", async () => {
     const kind = { group: "autoscaling", version: "v1", kind: "Scale" };
     const scale = (replicas: number | undefined) => ({ metadata: { name: "my-etcd" }, spec: { replicas } });
     const scaled = (now: unknown, before: unknown) =>
@@ -502,53 +505,73 @@ describe("an edit", () => {
     expect(calls).toEqual([]);
   });
 
-  test("of a cluster that is being deleted is always accepted", async () => {
+  test("is always accepted while the cluster is being deleted", async () => {
     triedOut = () => Promise.reject(INVALID);
     const going = object({ podTemplate: {}, replicas: 2 }, { deletionTimestamp: "2026-01-01T00:00:00Z" });
     expect(await update(going, object())).toEqual({ uid: "uid-1", allowed: true });
     expect(calls).toEqual([]);
   });
 
-  test("that deletes is not checked", async () => {
+  test("is not checked when the operation is DELETE or CONNECT", async () => {
     for (const operation of ["DELETE", "CONNECT"])
       expect(await ask({ operation, oldObject: object() })).toEqual({ uid: "uid-1", allowed: true });
     expect(calls).toEqual([]);
   });
 });
 
-describe("a request that is invalid is refused with a message:", () => {
+describe("an AdmissionReview is refused as invalid:", () => {
   const answer = (body: unknown) => admission.answer(body, new AbortController().signal);
   const good = { object: object() };
   const cases: readonly { name: string; body: unknown; says: string }[] = [
-    { name: "nothing", body: null, says: "the body is null; it must be an object" },
+    { name: "null", body: null, says: "the body is null; it must be an object" },
     { name: "a list", body: [], says: "the body is []; it must be an object" },
-    { name: "another kind", body: { apiVersion: "v1", kind: "Pod" }, says: 'apiVersion is "v1"; it must be admission' },
     {
-      name: "an older version",
+      name: "a body of another kind",
+      body: { apiVersion: "v1", kind: "Pod" },
+      says: 'apiVersion is "v1"; it must be admission',
+    },
+    {
+      name: "another apiVersion",
       body: { ...review(good), apiVersion: "admission.k8s.io/v1beta1" },
       says: "it must be admission.k8s.io/v1",
     },
-    { name: "no request", body: { ...review(good), request: undefined }, says: "request is missing" },
+    { name: "a review without a request", body: { ...review(good), request: undefined }, says: "request is missing" },
     {
-      name: "another object",
+      name: "an object of another kind",
       body: review({ ...good, kind: { group: "apps", version: "v1", kind: "Deployment" } }),
       says: 'request.kind is "Deployment.v1.apps"; this webhook checks EtcdClusters',
     },
-    { name: "no object", body: review({}), says: "request.object is null; it must be an object" },
-    { name: "no old object", body: review({ ...good, operation: "UPDATE" }), says: "request.oldObject is null" },
-    { name: "no name", body: review({ object: object({}, { name: "" }) }), says: 'request.object.metadata.name is ""' },
+    { name: "a request without an object", body: review({}), says: "request.object is null; it must be an object" },
     {
-      name: "no number",
+      name: "an update without an old object",
+      body: review({ ...good, operation: "UPDATE" }),
+      says: "request.oldObject is null",
+    },
+    {
+      name: "an object without a name",
+      body: review({ object: object({}, { name: "" }) }),
+      says: 'request.object.metadata.name is ""',
+    },
+    {
+      name: "a text as spec.replicas",
       body: review({ object: object({ replicas: "3" }) }),
       says: 'spec.replicas is "3"; it must be',
     },
-    { name: "no options", body: review({ object: object({ etcd: 1 }) }), says: "spec.etcd is 1; it must be an object" },
     {
-      name: "no flags",
+      name: "a number as spec.etcd",
+      body: review({ object: object({ etcd: 1 }) }),
+      says: "spec.etcd is 1; it must be an object",
+    },
+    {
+      name: "a number as a flag's value",
       body: review({ object: object({ etcd: { extraArgs: { a: 1 } } }) }),
       says: 'spec.etcd.extraArgs["a"] is 1; it must be a string',
     },
-    { name: "no template", body: review({ object: object({ podTemplate: 1 }) }), says: "spec.podTemplate is 1" },
+    {
+      name: "a number as spec.podTemplate",
+      body: review({ object: object({ podTemplate: 1 }) }),
+      says: "spec.podTemplate is 1",
+    },
   ];
   for (const { name, body, says } of cases) {
     test(name, async () => {
@@ -558,7 +581,7 @@ describe("a request that is invalid is refused with a message:", () => {
     });
   }
 
-  test("any object is accepted or refused, with short messages", async () => {
+  test("any object is accepted or refused with a short message", async () => {
     const anything = fc.oneof(
       fc.jsonValue(),
       fc.jsonValue().map((request) => ({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request })),
@@ -584,10 +607,10 @@ describe("a request that is invalid is refused with a message:", () => {
   });
 });
 
-describe("an object nested deeper than any stack allows", () => {
+describe("an object nested too deeply", () => {
   const affine = (levels: number) => object({ podTemplate: { spec: { affinity: nested(levels) } } });
 
-  test("is refused with the field that contains it", async () => {
+  test("is refused with the field that contains the nesting", async () => {
     const { allowed, status } = await ask({ object: affine(9_900) });
     expect([allowed, status?.message]).toEqual([
       false,
@@ -596,7 +619,7 @@ describe("an object nested deeper than any stack allows", () => {
     expect(calls).toEqual([]);
   });
 
-  test("is refused when it is unchanged, and accepted when it is removed or the cluster is deleted", async () => {
+  test("is refused when it is unchanged, and accepted when it is removed or the cluster is being deleted", async () => {
     const deep = affine(9_900);
     expect((await ask({ operation: "UPDATE", object: deep, oldObject: deep })).allowed).toBe(false);
     expect((await ask({ operation: "UPDATE", object: object(), oldObject: deep })).allowed).toBe(true);
@@ -604,12 +627,12 @@ describe("an object nested deeper than any stack allows", () => {
     expect((await ask({ operation: "UPDATE", object: going, oldObject: deep })).allowed).toBe(true);
   });
 
-  test("is refused wherever the nesting is", async () => {
+  test("is refused when the nesting is in another field", async () => {
     const storage = { ...settled.spec.storage, selector: nested(33) };
     expect((await ask({ object: object({ storage }) })).status?.message).toContain("spec.storage: is nested");
   });
 
-  test("is accepted with thirty-two levels or less", async () => {
+  test("is accepted up to thirty-two levels", async () => {
     expect((await ask({ object: affine(30) })).allowed).toBe(true);
     expect((await ask({ object: affine(31) })).allowed).toBe(false);
   });

@@ -31,7 +31,7 @@ function warningsIn(warnings: string[]): Log {
   return { ...silentLog, warn: (_fields, message) => void warnings.push(message) };
 }
 
-test("a thread that does not start fails only its own request: the next one has a new thread", async () => {
+test("a thread that does not start fails only its own request, and the next request starts another thread", async () => {
   const thread = new ConversionThread(silentLog, failing(1));
   await expect(thread.answer(Uint8Array.of(1), "a", ASKED)).rejects.toMatchObject({
     code: "Bug",
@@ -41,7 +41,7 @@ test("a thread that does not start fails only its own request: the next one has 
   await thread.close();
 });
 
-test("a thread that does not start after one has ended fails the waiting requests, and none hangs", async () => {
+test("waiting requests fail when a thread has ended and the next does not start", async () => {
   const workers = [echo(), undefined, undefined, echo()];
   const thread = new ConversionThread(silentLog, () => {
     const worker = workers.shift();
@@ -56,7 +56,7 @@ test("a thread that does not start after one has ended fails the waiting request
   await thread.close();
 });
 
-test("the thread of an operator that stops ends without a warning", async () => {
+test("the conversion thread ends without a warning when the operator stops", async () => {
   const warnings: string[] = [];
   const thread = new ConversionThread(warningsIn(warnings), failing(0));
   await thread.answer(Uint8Array.of(1), "a", ASKED);

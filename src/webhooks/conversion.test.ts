@@ -33,12 +33,12 @@ function answered(body: object): Response {
   return answer.response;
 }
 
-describe("objects are returned in the requested version", () => {
+describe("a conversion request returns", () => {
   const storage = {
     volumeClaimTemplate: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "8Gi" } } },
   };
 
-  test("in their order, whatever version each of them has", () => {
+  test("objects of any version in their order in the requested version", () => {
     const objects = [cluster("a", ALPHA, { replicas: 3, storage }), cluster("b", BETA, { replicas: 5, paused: true })];
     const up = answered(review(BETA, objects, "my-uid"));
     expect(up).toMatchObject({ uid: "my-uid", result: { status: "Success" } });
@@ -60,11 +60,11 @@ describe("objects are returned in the requested version", () => {
     });
   });
 
-  test("also when there are none", () => {
+  test("an empty list for an empty list", () => {
     expect(answered(review(BETA, []))).toMatchObject({ convertedObjects: [], result: { status: "Success" } });
   });
 
-  test("also beside one with an invalid annotation", () => {
+  test("other objects converted when one has an invalid annotation", () => {
     const objects = [
       cluster("bad", ALPHA, { replicas: 3 }, { [BEYOND]: "{" }),
       cluster("good", ALPHA, { replicas: 3 }),
@@ -75,7 +75,7 @@ describe("objects are returned in the requested version", () => {
     expect(convertedObjects[1]).toMatchObject({ apiVersion: BETA, metadata: { name: "good" } });
   });
 
-  test("also when no schema allows them", () => {
+  test("objects that no schema allows", () => {
     const odd = [null, "text", 5, [], { storage: "much", podTemplate: 7, previous: [] }];
     for (const spec of odd) {
       const { result } = answered(review(BETA, [cluster("odd", ALPHA, spec as object)]));
@@ -88,25 +88,25 @@ describe("an object that cannot be converted", () => {
   const good = cluster("good", ALPHA, { replicas: 3 });
   const cases: readonly { what: string; object: unknown; says: string }[] = [
     {
-      what: "an unknown version",
+      what: "of an unknown version",
       object: cluster("old", "etcd.improbable.io/v1", {}),
       says: `EtcdCluster foo/old: apiVersion is "etcd.improbable.io/v1"; it must be ${ALPHA} or ${BETA}`,
     },
     {
-      what: "another kind",
+      what: "of another kind",
       object: { ...good, kind: "Pod" },
       says: 'Pod foo/good: kind is "Pod"; it must be EtcdCluster or EtcdPeer',
     },
     {
-      what: "no metadata",
+      what: "without metadata",
       object: { ...good, metadata: null },
       says: "object 1: metadata is null; it must be an object",
     },
-    { what: "no object", object: "good", says: 'object 1: request.objects[1] is "good"; it must be an object' },
-    { what: "nothing", object: null, says: "object 1: request.objects[1] is null; it must be an object" },
+    { what: "that is a text", object: "good", says: 'object 1: request.objects[1] is "good"; it must be an object' },
+    { what: "that is null", object: null, says: "object 1: request.objects[1] is null; it must be an object" },
   ];
 
-  test.each(cases)("$what causes a failure, and the message has its name and field", ({ object, says }) => {
+  test.each(cases)("$what fails the request, with its name and field in the message", ({ object, says }) => {
     logged.length = 0;
     const { uid, convertedObjects, result } = answered(review(BETA, [good, object], "u"));
     expect({ uid, convertedObjects, status: result.status }).toEqual({
@@ -119,13 +119,13 @@ describe("an object that cannot be converted", () => {
   });
 
   test.each([
-    ["no review", { kind: "Pod" }, "apiVersion is missing; it must be apiextensions.k8s.io/v1"],
-    ["another review", { ...review(BETA, []), kind: "AdmissionReview" }, 'kind is "AdmissionReview"'],
-    ["no uid", review(BETA, [], ""), 'request.uid is ""; it must be a string'],
-    ["no list", review(BETA, {}), "request.objects is {}; it must be a list"],
-    ["no version", review(undefined, []), "request.desiredAPIVersion is missing; it must be a string"],
+    ["another body", { kind: "Pod" }, "apiVersion is missing; it must be apiextensions.k8s.io/v1"],
+    ["another kind of review", { ...review(BETA, []), kind: "AdmissionReview" }, 'kind is "AdmissionReview"'],
+    ["an empty uid", review(BETA, [], ""), 'request.uid is ""; it must be a string'],
+    ["no list of objects", review(BETA, {}), "request.objects is {}; it must be a list"],
+    ["no requested version", review(undefined, []), "request.desiredAPIVersion is missing; it must be a string"],
     [
-      "a version of another group",
+      "a requested version of another group",
       review("apps/v1", []),
       `request.desiredAPIVersion is "apps/v1"; it must be ${ALPHA} or ${BETA}`,
     ],

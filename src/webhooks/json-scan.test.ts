@@ -39,10 +39,10 @@ describe.each([1, 2, 3, 1_000])("JSON that arrives in pieces of %i bytes", (size
     ["[][][][][][][][][][][][][]", TOO_MANY],
     ["]]]][[[[[[[", undefined], // the parser ends at the first byte
   ];
-  test.each(cases)("%s: %s", (text, why) => expect(problemOf(text, size)).toBe(why));
+  test.each(cases)("is accepted or refused: %s: %s", (text, why) => expect(problemOf(text, size)).toBe(why));
 });
 
-test("it reports the number of parts", () => {
+test("the scan counts keys and values of JSON", () => {
   const scan = new JsonScan(LIMITS);
   expect(scan.parts).toBe(0);
   scan.take(Buffer.from('{"a":[1,2],'));

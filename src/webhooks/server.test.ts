@@ -117,7 +117,7 @@ test("a JSON body gets a JSON response", async () => {
   expect(outcomes).toEqual(Array(5).fill(`${PATH} 200`));
 });
 
-test("an idle connection stays open for longer than the API server keeps one", async () => {
+test("an idle connection stays open for longer than the API server keeps its connections", async () => {
   const socket = await connectedTls();
   socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
   const answer = await new Promise<Buffer>((resolve) => socket.once("data", resolve));
@@ -125,7 +125,7 @@ test("an idle connection stays open for longer than the API server keeps one", a
   socket.destroy();
 });
 
-test("a connection without any request stays open as well, since the API server may use it later", async () => {
+test("a connection without a request stays open, and a request on it has a time limit", async () => {
   const socket = await connectedTls();
   const received = new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
   const closed = new Promise<string>((resolve) => socket.once("close", () => resolve("closed")));
@@ -139,7 +139,7 @@ test("a connection without any request stays open as well, since the API server 
   await closed;
 });
 
-test("a connection that is never used is closed in the end, since connections are limited", async () => {
+test("a connection that is never used is closed after the keep-alive time", async () => {
   await server.close();
   server = await serveWebhooks({ port: 0, webhooks: [], log, observe: () => undefined, keepAliveMs: 1_000 });
   server.use(serving);
@@ -148,7 +148,7 @@ test("a connection that is never used is closed in the end, since connections ar
   await new Promise((resolve) => socket.once("close", resolve));
 });
 
-test("an incomplete head and an incomplete handshake are cut off after the time of a request", async () => {
+test("an incomplete request head and an incomplete TLS handshake are cut off after seconds", async () => {
   const [socket, unshaken] = [await connectedTls(), await connected()];
   const startMs = performance.now();
   const ends = [socket, unshaken].map((each) => new Promise((resolve) => each.once("close", resolve)));
@@ -181,16 +181,21 @@ const refused: readonly (Asked & { name: string; status: number; says: string })
     says: "must be",
   },
   { name: "a body that is not JSON", body: '{"a":', status: 400, says: "the body is not JSON: " },
-  { name: "nothing", body: "", status: 400, says: "the body is not JSON: " },
-  { name: "bytes", body: Buffer.from([0xff, 0x00, 0xfe]), status: 400, says: "the body is not JSON: " },
+  { name: "an empty body", body: "", status: 400, says: "the body is not JSON: " },
   {
-    name: "a body with a length above the limit",
+    name: "a body of arbitrary bytes",
+    body: Buffer.from([0xff, 0x00, 0xfe]),
+    status: 400,
+    says: "the body is not JSON: ",
+  },
+  {
+    name: "a body with a content length above the limit",
     body: "x".repeat(MAX_BYTES + 1),
     status: 413,
     says: `the body has ${MAX_BYTES + 1} bytes; it may have ${MAX_BYTES}`,
   },
   {
-    name: "a chunked body that exceeds the limit",
+    name: "a chunked body above the limit",
     headers: { "transfer-encoding": "chunked" },
     body: "x".repeat(3 * MAX_BYTES),
     status: 413,
@@ -206,7 +211,7 @@ for (const { name, status, says, ...asked } of refused) {
   });
 }
 
-describe("a body with too many values or levels", () => {
+describe("a body with too many values or nesting levels", () => {
   const body = `{"uid":"1","many":[${"1,".repeat(100)}1]}`;
 
   test("is not parsed, and is refused with a message", async () => {
@@ -221,7 +226,7 @@ describe("a body with too many values or levels", () => {
     });
   });
 
-  test("gets the webhook's own response when its head suffices for one", async () => {
+  test("gets the webhook's own response when the head of the body is enough for one", async () => {
     refuse = (head, why) => ({ head: head.slice(0, 9), why });
     expect(await ask({ body })).toMatchObject({
       status: 200,
@@ -231,13 +236,13 @@ describe("a body with too many values or levels", () => {
   });
 });
 
-describe("a webhook that", () => {
-  test("refuses an invalid request has its message in the response", async () => {
+describe("a webhook", () => {
+  test("that refuses an invalid request has its message in a 400 response", async () => {
     answer = () => Promise.reject(new OperatorError("InvalidSpec", "kind is Pod; it must be AdmissionReview"));
     expect(await ask()).toMatchObject({ status: 400, text: "kind is Pod; it must be AdmissionReview\n" });
   });
 
-  test("throws causes a 500 response, and the server continues", async () => {
+  test("that throws results in a 500 response, and the server continues", async () => {
     answer = () => {
       throw new TypeError("x is not a function");
     };
@@ -251,14 +256,14 @@ describe("a webhook that", () => {
     expect(outcomes).toEqual([`${PATH} 500`, `${PATH} 200`]);
   });
 
-  test("returns a value without a JSON form causes a 500 response", async () => {
+  test("that returns a value without a JSON form results in a 500 response", async () => {
     const circle: { self?: object } = {};
     circle.self = circle;
     answer = () => Promise.resolve(circle);
     expect(await ask()).toMatchObject({ status: 500 });
   });
 
-  test("takes too long is aborted by its signal", async () => {
+  test("that takes too long is cancelled by its signal", async () => {
     let signal: AbortSignal | undefined;
     answer = (_, given) => {
       signal = given;
@@ -269,7 +274,7 @@ describe("a webhook that", () => {
   });
 
   // The webhook's time ends half a second before the body's. If a busy machine stalls in between, the status is 408.
-  test("gets its body only at the end of its time is not called", {
+  test("is not called when the body arrives after the time limit", {
     timeout: 10_000,
     retry: 2,
   }, async () => {
@@ -289,7 +294,7 @@ describe("a webhook that", () => {
   });
 });
 
-test("an incomplete body is cut off after the time of a body", async () => {
+test("an incomplete body is cut off after the time limit", async () => {
   const socket = await connectedTls();
   const response = new Promise<Buffer>((resolve) => socket.once("data", resolve));
   const startMs = performance.now();
@@ -315,7 +320,7 @@ test("a client without TLS is disconnected", async () => {
   expect(await ask()).toMatchObject({ status: 200 });
 });
 
-test("bodies in memory have a common limit, and their bytes are released", async () => {
+test("bodies in memory have a common limit, and are released after the response", async () => {
   await server.close();
   const large = FREE_BYTES + 20_000;
   const held: (() => void)[] = [];
@@ -343,7 +348,7 @@ test("bodies in memory have a common limit, and their bytes are released", async
 });
 
 describe("the serving certificate", () => {
-  test("is missing at first: the handshake fails, though the port is open", async () => {
+  test("is missing at first, and TLS handshakes fail until it is set", async () => {
     const bare = await serveWebhooks({ port: 0, webhooks: [], log, observe: () => undefined });
     const { port } = server;
     try {
@@ -369,7 +374,7 @@ describe("the serving certificate", () => {
     await expect(ask()).rejects.toThrow("certificate has expired");
   });
 
-  test("changes for the next connection, and no request in flight is lost", async () => {
+  test("changes for the next connection, and requests in flight are answered", async () => {
     const go = Promise.withResolvers<void>();
     answer = async (body) => {
       await go.promise;
@@ -387,8 +392,8 @@ describe("the serving certificate", () => {
   });
 });
 
-describe("a server that stops", () => {
-  test("answers on a kept connection, and closes it after the response", async () => {
+describe("a server that is closed", () => {
+  test("answers on a kept connection and closes it after the response", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect((await ask({ agent })).connection).toBe("keep-alive");
     const closed = server.close();
@@ -398,7 +403,7 @@ describe("a server that stops", () => {
     agent.destroy();
   });
 
-  test("answers requests in flight first, for a limited time", async () => {
+  test("answers requests in flight for a limited time", async () => {
     const answers: (() => void)[] = [];
     answer = () => new Promise((resolve) => answers.push(() => resolve({})));
     const [slow, stuck] = [ask(), ask()];
@@ -426,7 +431,7 @@ describe("a server that stops", () => {
   });
 });
 
-test("a port in use is an error", async () => {
+test("a port in use results in an error", async () => {
   await expect(serveWebhooks({ port: server.port, webhooks: [], log, observe: () => undefined })).rejects.toThrow(
     "EADDRINUSE",
   );

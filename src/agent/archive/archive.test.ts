@@ -10,7 +10,7 @@ import { type Measures, PackedSnapshot, type Packing, unpacked } from "./pack.ts
 
 const key = readKey(Buffer.alloc(32, 7), "the file");
 const PACKINGS: readonly (Packing & { readonly name: string })[] = [
-  { name: "as it came", compression: "None", key: undefined },
+  { name: "as etcd sent it", compression: "None", key: undefined },
   { name: "compressed", compression: "Zstd", key: undefined },
   { name: "encrypted", compression: "None", key },
   { name: "compressed and encrypted", compression: "Zstd", key },
@@ -60,7 +60,7 @@ const fill = fc.constantFrom(
   (bytes: Buffer) => randomBytes(bytes.length).copy(bytes),
 );
 
-describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }) => {
+describe.each(PACKINGS)("a snapshot stored $name", ({ compression, key }) => {
   const packing = { compression, key };
 
   test("is read back unchanged, in chunks of any size", async () => {
@@ -80,7 +80,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     );
   });
 
-  test("is refused with any byte flipped, truncated or extended", async () => {
+  test("is refused after any byte was flipped, cut off or added", async () => {
     const cases = await Promise.all(
       [1, 128, 300].map((count) =>
         stored(
@@ -110,7 +110,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     );
   });
 
-  test("is refused by the manifest of another object", async () => {
+  test("is refused when its manifest has another size or hash", async () => {
     const one = await stored(snapshotOf(300), packing);
     const other = await stored(
       snapshotOf(300, (bytes) => bytes.fill("other")),
@@ -131,7 +131,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     }
   });
 
-  test("is not stored when it is not what etcd sends", async () => {
+  test("is not stored when etcd's stream is truncated or changed", async () => {
     const right = snapshotOf(200);
     const flipped = Buffer.from(right);
     flipped.writeUInt8(1 ^ (right[70_000] ?? 0), 70_000);
@@ -152,7 +152,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     }
   });
 
-  test("an error of the source is thrown unchanged, and a reader that stops ends the source", async () => {
+  test("passes on an error of the source, and ends the source when its reader stops", async () => {
     const broken = new Error("the connection is gone");
     async function* breaking() {
       yield* chunks(snapshotOf(300), [9_000]);
@@ -180,7 +180,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     assert.ok(isEnded);
   });
 
-  test("no more is read than is consumed", async () => {
+  test("is read at most 2 MB ahead of its reader", async () => {
     let read = 0;
     async function* plenty() {
       for (;;) {
@@ -199,7 +199,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
   });
 });
 
-test("a compressed object is readable by zstd's own tools, and theirs is readable here", async () => {
+test("a compressed object can be read with zstd, and an object that zstd compressed can be restored", async () => {
   const snapshot = snapshotOf(300);
   const packing: Packing = { compression: "Zstd", key: undefined };
   const { object, measures } = await stored(snapshot, packing);
@@ -214,12 +214,12 @@ test("a compressed object is readable by zstd's own tools, and theirs is readabl
   assert.ok(snapshot.equals(await gathered(unpacked(chunks(theirs, [100]), packing, expected))));
 });
 
-describe("encryption", () => {
+describe("an encrypted snapshot", () => {
   const packing: Packing = { compression: "None", key };
   const CHUNK = 65_536 + 16;
   const HEADER = 55;
 
-  test("with another key it is refused, naming both IDs", async () => {
+  test("is refused with another key, with both key IDs in the message", async () => {
     const { object, measures } = await stored(snapshotOf(1), packing);
     const other: EncryptionKey = readKey(randomBytes(32), "the file");
     const reading = gathered(unpacked(chunks(object, [100]), { ...packing, key: other }, measures));
@@ -229,13 +229,13 @@ describe("encryption", () => {
     await assert.rejects(alike, refused("SnapshotCorrupt", /chunk 0/));
   });
 
-  test("two objects of one snapshot and key have no bytes in common", async () => {
+  test("has other ciphertext each time it is stored", async () => {
     const snapshot = snapshotOf(300);
     const [one, other] = [await stored(snapshot, packing), await stored(snapshot, packing)];
     assert.ok(!one.object.subarray(HEADER, HEADER + 64).equals(other.object.subarray(HEADER, HEADER + 64)));
   });
 
-  test("chunks that are swapped, repeated, omitted or of another object are refused, naming the chunk", async () => {
+  test("is refused with swapped, repeated, missing or foreign chunks, with the chunk's number", async () => {
     const snapshot = snapshotOf(1_000, (bytes) => randomBytes(bytes.length).copy(bytes));
     const { object, measures } = await stored(snapshot, packing);
     const { object: other } = await stored(snapshot, packing);
@@ -264,7 +264,7 @@ describe("encryption", () => {
   });
 });
 
-describe("a key", () => {
+describe("an encryption key", () => {
   const bytes = randomBytes(32);
   test.each([
     ["bytes", bytes],
@@ -278,12 +278,12 @@ describe("a key", () => {
     assert.equal(read.id, readKey(bytes, "").id);
   });
 
-  test("always has the same ID", () => {
+  test("has an ID that depends only on its bytes", () => {
     assert.equal(readKey(Buffer.alloc(32, 7), "").id, "b8075323");
   });
 
   test.each([[""], ["secret"], ["s".repeat(33)], [`${"0".repeat(63)}g`], [`${"A".repeat(42)}==`], ["0".repeat(128)]])(
-    "is refused for %j",
+    "is refused when its file holds %j",
     (text) => {
       const where = "/secrets/key/passphrase";
       const isRefused = (thrown: unknown) =>

@@ -23,7 +23,7 @@ const manifest: Manifest = {
   attempt: "1",
 };
 
-test("a manifest is read as it was written, beside its object", () => {
+test("a manifest is written and read unchanged, at its object's key with a suffix", () => {
   assert.equal(manifestKeyOf(manifest.key), "db/20261122T110000Z.db.zst.enc.manifest.json");
   assert.deepEqual(readManifest(manifestText(manifest), manifest.key), manifest);
   const { encryption: _, ...plain } = manifest;
@@ -32,15 +32,15 @@ test("a manifest is read as it was written, beside its object", () => {
   assert.deepEqual(readManifest(manifestText(foreign), manifest.key), foreign);
 });
 
-test("unknown fields of a newer release are ignored", () => {
+test("a manifest with unknown fields is read, and the fields are ignored", () => {
   assert.deepEqual(readManifest(JSON.stringify({ ...manifest, verifiedAt: "today" }), manifest.key), manifest);
 });
 
 test.each<[string, object, RegExp]>([
   ["another format", { formatVersion: 2 }, /formatVersion/],
-  ["another object", { key: "db/other.db" }, /is for another object, db\/other.db/],
+  ["another object's key", { key: "db/other.db" }, /is for another object, db\/other.db/],
   ["no size", { bytes: undefined }, /bytes/],
-  ["half a byte", { storedBytes: 0.5 }, /storedBytes/],
+  ["a fractional size", { storedBytes: 0.5 }, /storedBytes/],
   ["an invalid hash", { sha256: "A".repeat(64) }, /sha256/],
   ["an invalid revision", { revision: "0" }, /revision/],
   ["an invalid cluster ID", { cluster: { namespace: "default", id: "0" } }, /cluster\.id/],
@@ -48,7 +48,7 @@ test.each<[string, object, RegExp]>([
   ["another encryption", { encryption: { algorithm: "ROT13", keyID: "0a1b2c3d" } }, /encryption\.algorithm/],
   ["an invalid time", { completedAt: "yesterday" }, /completedAt/],
   ["an empty uid", { backupUID: "" }, /backupUID/],
-])("a manifest with %s is refused, naming the field", (_what, change, message) => {
+])("a manifest with %s is refused, with the field in the message", (_what, change, message) => {
   const text = JSON.stringify({ ...manifest, ...change });
   assert.throws(
     () => readManifest(text, manifest.key),

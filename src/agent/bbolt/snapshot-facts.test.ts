@@ -26,8 +26,8 @@ async function refusal(bytes: Buffer): Promise<string> {
   return thrown.message;
 }
 
-describe("facts of a snapshot", () => {
-  test("include whether authentication is enabled", async () => {
+describe("facts read from a snapshot", () => {
+  test("include whether auth is enabled", async () => {
     for (const inline of [true, false]) {
       const read = async (authEnabled?: boolean) =>
         (await facts(etcdSnapshot({ ...(authEnabled === undefined ? {} : { authEnabled }) }, { inline }))).authEnabled;
@@ -35,13 +35,13 @@ describe("facts of a snapshot", () => {
     }
   });
 
-  test("include disabled authentication, though it has users", async () => {
+  test("include disabled auth when the snapshot has users", async () => {
     const auth = new Map(Array.from({ length: 60 }, (_, at) => [Buffer.from(`b${at}`), Buffer.from("?")]));
     const { authEnabled } = await facts(bboltFile({ ...etcdBuckets(), auth }, { perPage: 4 }));
     assert.equal(authEnabled, false);
   });
 
-  test("include its highest revision, for any shape of the tree", async () => {
+  test("include the highest revision, for any shape of the bbolt tree", async () => {
     const shapes = fc.record({
       pageBytes: fc.constantFrom(1024, 4096, 16_384, 65_536),
       perPage: fc.integer({ min: 2, max: 40 }),
@@ -72,7 +72,7 @@ describe("facts of a snapshot", () => {
     );
   });
 
-  test("lack the cluster version before members agree on one", async () => {
+  test("have no cluster version before members have agreed on one", async () => {
     const { cluster: _, ...buckets } = etcdBuckets();
     assert.deepEqual(await facts(snapshotOf(bboltFile(buckets))), { revision: 7n, authEnabled: false });
   });
@@ -100,14 +100,14 @@ describe("facts of a snapshot", () => {
   });
 });
 
-describe("refused by name:", () => {
-  test("a file that is no database", async () => {
+describe("a snapshot is refused with a message for", () => {
+  test("a file that is no etcd database", async () => {
     assert.match(await refusal(Buffer.alloc(0)), /no valid meta page/);
     assert.match(await refusal(Buffer.alloc(100_000, "etcd ")), /no valid meta page/);
     assert.match(await refusal(bboltFile({ things: new Map() })), /a bbolt database, but not one of etcd/);
   });
 
-  test("a tree with a cycle", async () => {
+  test("a bbolt tree with a cycle", async () => {
     const bytes = bboltFile(etcdBuckets({ revisions: Array.from({ length: 100 }, (_, at) => at + 2) }), { perPage: 4 });
     // Each branch page gets itself as its children.
     for (let at = 2 * 4096; at < bytes.length; at += 4096) {
@@ -119,7 +119,7 @@ describe("refused by name:", () => {
     assert.match(await refusal(bytes), /form a cycle/);
   });
 
-  test("a tree that points beyond the file", async () => {
+  test("a bbolt tree that points beyond the file", async () => {
     const [children, levels] = [100, 8];
     const one = bboltFile(etcdBuckets({ revisions: [2] }), { inline: false });
     const page = (id: number, count: number) => {
@@ -135,13 +135,13 @@ describe("refused by name:", () => {
     assert.match(await refusal(Buffer.concat([one, ...more])), /its pages form a cycle, or point outside the file/);
   });
 
-  test("a key that is too long", async () => {
+  test("a key that is longer than etcd's limit", async () => {
     const bytes = bboltFile(etcdBuckets({ revisions: [2] }), { inline: false });
     bytes.writeUInt32LE(2 ** 31, 2 * 4096 + 16 + 8);
     assert.match(await refusal(bytes), /a key or value has 2147483648 bytes, more than etcd writes/);
   });
 
-  test("any other corruption, and reading ends", async () => {
+  test("any other corruption, in bounded time", async () => {
     const whole = etcdSnapshot(
       { revisions: Array.from({ length: 100 }, (_, at) => at + 2) },
       { perPage: 4, inline: false },

@@ -109,7 +109,7 @@ async function refusal(promise: Promise<unknown>): Promise<string> {
 const upTo = (archiver: ReturnType<World["start"]>, revision: bigint) => () =>
   BigInt(archiver.board.now.archive?.revision ?? 0) >= revision;
 
-describe("an archive of a source with a certificate that", () => {
+describe("an archive, when the source's certificate", () => {
   /** How it ended, if it has. */
   async function endOf(archiver: ReturnType<World["start"]>): Promise<string> {
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -117,7 +117,7 @@ describe("an archive of a source with a certificate that", () => {
     return reason;
   }
 
-  test("is rejected from the beginning ends", async () => {
+  test("was never trusted ends with SourceTLS", async () => {
     const w = world();
     w.disbelieved.is = true;
     assert.equal(await endOf(w.start()), "SourceTLS");
@@ -128,7 +128,7 @@ describe("an archive of a source with a certificate that", () => {
     [0, 12, "SourceTLS"],
     [30, 8, "Stopped"],
     [30, 12, "SourceTLS"],
-  ])("is renewed after %d minutes and rejected for %d ends only after ten", async (trusted, minutes, end) => {
+  ])("was trusted for %d minutes, then rejected for %d, ends with %s", async (trusted, minutes, end) => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -150,7 +150,7 @@ describe("an archive of a source with a certificate that", () => {
 });
 
 describe("an archive", () => {
-  test("stores every change within its maximum age, by revision, with leases", async () => {
+  test("stores every change with its lease within the maximum age, in revision order", async () => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -177,7 +177,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("begins a new object when one is large, but never within a revision", async () => {
+  test("begins a new object when one is large, and never splits a revision", async () => {
     const w = world();
     w.etcd.batch = 1;
     const archiver = w.start({ maxBytes: 1024 });
@@ -193,7 +193,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("waits while etcd sends a large revision for minutes", async () => {
+  test("waits while etcd takes minutes to send a large revision", async () => {
     const w = world();
     w.etcd.batch = 1;
     const archiver = w.start();
@@ -206,7 +206,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("gives up a member that for minutes does not send the cluster's newer revisions", async () => {
+  test("replaces a member that does not send newer revisions for minutes", async () => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -219,7 +219,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("stores nothing without changes, except a rare record of that", async () => {
+  test("stores only a record per half hour while nothing changes", async () => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -241,7 +241,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("stores received changes when it is stopped, continues there, and marks late ones", async () => {
+  test("stores received changes when it stops, continues later, and marks changes received late", async () => {
     const w = world();
     const first = w.start();
     await w.until("it follows", upTo(first, 1n));
@@ -261,7 +261,7 @@ describe("an archive", () => {
     await second.stop();
   });
 
-  test("contains no partial revision when etcd fails", async () => {
+  test("contains only complete revisions when etcd breaks the watch", async () => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -278,7 +278,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("waits for an unreachable store, and reports it", async () => {
+  test("retries while the store is unreachable, and reports it", async () => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -295,7 +295,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("is deleted when it is old, except its end", async () => {
+  test("deletes objects older than keepForSeconds, and keeps the first and the last", async () => {
     const w = world();
     w.store.now = () => new Date(w.clock.wallMs());
     const archiver = w.start({ keepForSeconds: 2.5 * 60 * 60 });
@@ -317,7 +317,7 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
-  test("is not deleted by a clock that is days ahead of the store", async () => {
+  test("deletes nothing when its clock is days ahead of the store's", async () => {
     const w = world();
     w.store.now = () => new Date(w.clock.wallMs());
     const keep = { keepForSeconds: 7 * 24 * 60 * 60 };
@@ -341,7 +341,7 @@ describe("an archive", () => {
     assert.equal((await archived(w, 1n)).revisions.length, 3);
   });
 
-  test("is never added to a backup of an earlier history, whatever its age", async () => {
+  test("is never applied to a backup of an earlier history, whatever its age", async () => {
     const w = world();
     w.store.now = () => new Date(w.clock.wallMs());
     const keep = { keepForSeconds: 2.5 * 60 * 60 };
@@ -368,7 +368,7 @@ describe("an archive", () => {
     await second.stop();
   });
 
-  test("has a gap where etcd compacted changes, and nothing is restored across it", async () => {
+  test("has a gap where etcd compacted changes, across which no restore is possible", async () => {
     const w = world();
     const first = w.start();
     await w.until("it follows", upTo(first, 1n));
@@ -384,7 +384,7 @@ describe("an archive", () => {
     await second.stop();
   });
 
-  test("has a gap where a part of the feed is too large, and continues after it", async () => {
+  test("has a gap where a watch response is too large, and continues after it", async () => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -421,9 +421,9 @@ describe("an archive", () => {
   });
 
   test.each<[string, (etcd: FakeHistory) => void]>([
-    ["counts back", (etcd) => etcd.goBackTo(2n)],
+    ["has an older revision than before", (etcd) => etcd.goBackTo(2n)],
     [
-      "has another last revision",
+      "has other changes at the last revision",
       (etcd) => {
         etcd.goBackTo(2n);
         etcd.commit("other=3");
@@ -457,7 +457,7 @@ describe("an archive", () => {
     await second.stop();
   });
 
-  test("yields the base's own last revisions first, wherever objects end", async () => {
+  test("yields the base's last revisions first, wherever objects end", async () => {
     const w = world();
     const archiver = w.start();
     await w.until("it follows", upTo(archiver, 1n));
@@ -523,7 +523,7 @@ describe("an archive", () => {
     return { w, endMs, beganMs };
   }
 
-  test("with two histories is added to a backup only where clocks off by minutes do not matter", async () => {
+  test("with two histories is applied to a backup only at least five minutes from the change", async () => {
     const { w, endMs, beganMs } = await twoHistories();
     const texts = async (startedMs: number, atMs: number) =>
       (await archived(w, 2n, { startedMs, atMs })).revisions.flatMap(textOf);
@@ -555,7 +555,7 @@ describe("an archive", () => {
       );
   });
 
-  test("is read up to a corrupt object, also when another history begins there", async () => {
+  test("is read up to a corrupt object, also when another history follows", async () => {
     const { w, endMs, beganMs } = await twoHistories();
     const before = { startedMs: endMs - 21 * 60_000, atMs: endMs - 21 * 60_000 };
     const last = changesKey(FOLDER, 5n);
@@ -567,7 +567,7 @@ describe("an archive", () => {
     assert.equal(after.revisions.length, 3);
   });
 
-  test("begins a new history with another key, and is read only with the right one", async () => {
+  test("begins a new history with another encryption key, and is read only with the right key", async () => {
     const [key, other] = [randomBytes(32), randomBytes(32)].map((bytes) => readKey(bytes, "a key"));
     const w = world(key);
     const first = w.start();
@@ -583,42 +583,45 @@ describe("an archive", () => {
     await second.stop();
   });
 
-  test.each([1, 2, 3, 4, 5])("survives two archivers, accidents and failing stores (%i)", async (seed) => {
-    const w = world();
-    const random = randomFrom(seed);
-    w.etcd.batch = 1 + random(3);
-    const archivers = [w.start({ maxBytes: 1024 }), w.start({ maxAgeSeconds: 3 })];
-    await w.until("they follow", () => archivers.every((archiver) => upTo(archiver, 1n)()));
-    w.store.before = (call) => {
-      if (call.startsWith("put") && random(4) === 0) throw new StoreError("Unreachable", "not now");
-    };
-    const wanted: string[][] = [];
-    for (let step = 0; step < 60; step++) {
-      const changes = Array.from({ length: 1 + random(4) }, (_, n) => (random(3) ? `${n}=${step}` : `${n}`));
-      w.etcd.commit(...changes);
-      wanted.push(changes);
-      if (random(5) === 0) w.etcd.breakOff();
-      if (random(10) === 0) {
-        const which = random(2);
-        await Promise.race([archivers[which]?.stop(), w.clock.advance(20_000)]);
-        archivers[which] = w.start({ maxAgeSeconds: 1 + random(5) });
+  test.each([1, 2, 3, 4, 5])(
+    "stores each revision once with two archivers, broken watches and a failing store (seed %i)",
+    async (seed) => {
+      const w = world();
+      const random = randomFrom(seed);
+      w.etcd.batch = 1 + random(3);
+      const archivers = [w.start({ maxBytes: 1024 }), w.start({ maxAgeSeconds: 3 })];
+      await w.until("they follow", () => archivers.every((archiver) => upTo(archiver, 1n)()));
+      w.store.before = (call) => {
+        if (call.startsWith("put") && random(4) === 0) throw new StoreError("Unreachable", "not now");
+      };
+      const wanted: string[][] = [];
+      for (let step = 0; step < 60; step++) {
+        const changes = Array.from({ length: 1 + random(4) }, (_, n) => (random(3) ? `${n}=${step}` : `${n}`));
+        w.etcd.commit(...changes);
+        wanted.push(changes);
+        if (random(5) === 0) w.etcd.breakOff();
+        if (random(10) === 0) {
+          const which = random(2);
+          await Promise.race([archivers[which]?.stop(), w.clock.advance(20_000)]);
+          archivers[which] = w.start({ maxAgeSeconds: 1 + random(5) });
+        }
+        await w.clock.advance(random(4_000));
       }
-      await w.clock.advance(random(4_000));
-    }
-    w.store.before = () => undefined;
-    await w.until("all is stored", () => archivers.some((archiver) => upTo(archiver, w.etcd.revision)()));
-    assert.deepEqual((await archived(w, 1n)).revisions.map(textOf), wanted);
-    // An archiver that was refused waits before it stores the rest: its stop needs the clock, too.
-    let areStopped = false;
-    const stopping = Promise.all(archivers.map((archiver) => archiver.stop())).then(() => {
-      areStopped = true;
-    });
-    await w.until("they have stopped", () => areStopped);
-    await stopping;
-  });
+      w.store.before = () => undefined;
+      await w.until("all is stored", () => archivers.some((archiver) => upTo(archiver, w.etcd.revision)()));
+      assert.deepEqual((await archived(w, 1n)).revisions.map(textOf), wanted);
+      // An archiver that was refused waits before it stores the rest: its stop needs the clock, too.
+      let areStopped = false;
+      const stopping = Promise.all(archivers.map((archiver) => archiver.stop())).then(() => {
+        areStopped = true;
+      });
+      await w.until("they have stopped", () => areStopped);
+      await stopping;
+    },
+  );
 });
 
-describe("refused objects", () => {
+describe("a walk through an archive is refused for", () => {
   async function threeObjects(): Promise<World> {
     const w = world();
     const archiver = w.start();
@@ -685,7 +688,7 @@ describe("refused objects", () => {
     assert.match(await refusal(archived(w, 1n)), /^ArchiveCorrupt: .* was not stored after the object/);
   });
 
-  test("an archive of another cluster, and a base older than the archive", async () => {
+  test("an archive of another cluster, and for a base older than the archive", async () => {
     const w = await threeObjects();
     const place = { store: w.store, prefix: PREFIX, key: undefined, signal: never };
     const stranger = walk({ clusterID: "abc", revision: 1n, startedMs: START, atMs: START }, place, () => false).next();

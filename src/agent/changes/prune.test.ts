@@ -32,12 +32,12 @@ const [began, two, three, four] = [0n, 2n, 3n, 4n].map((first) => changesKey(NEW
   string,
 ];
 
-describe("prune", () => {
-  test("deletes old objects", async () => {
+describe("pruning an archive", () => {
+  test("deletes objects older than the limit", async () => {
     assert.deepEqual(await left({ [began]: 9, [two]: 8, [three]: 5, [four]: 0 }, four), [began, three, four]);
   });
 
-  test("keeps the last and the first object, whatever their age", async () => {
+  test("keeps the first and the last object of changes, whatever their age", async () => {
     const quiet = quietKey(NEW, 4n, NOW);
     assert.deepEqual(await left({ [began]: 30, [two]: 29, [three]: 28, [four]: 20, [quiet]: 0 }, four), [
       began,
@@ -46,7 +46,7 @@ describe("prune", () => {
     ]);
   });
 
-  test("deletes a history of which only the first object is left", async () => {
+  test("deletes a whole history when its changes are older than the limit", async () => {
     const ages = { [changesKey(OLD, 0n)]: 9, [changesKey(OLD, 2n)]: 8, [began]: 7, [two]: 0 };
     assert.deepEqual(await left(ages, two), [began, two]);
     assert.deepEqual(await left({ ...ages, [changesKey(OLD, 2n)]: 1 }, two), [
@@ -57,7 +57,7 @@ describe("prune", () => {
     ]);
   });
 
-  test("deletes nothing by a clock that is ahead: age is relative to the newest object", async () => {
+  test("measures age from the newest object, whatever the agent's clock is", async () => {
     const ages = { [began]: 9, [two]: 7, [three]: 6, [four]: 2 };
     assert.deepEqual(await left(ages, four, NOW + 365 * DAY_MS), [began, two, three, four]);
     assert.deepEqual(await left(ages, four, NOW), [began, two, three, four]);
@@ -73,7 +73,7 @@ describe("prune", () => {
     ]);
   });
 
-  test("deletes nothing too early when the store's clock is ahead", async () => {
+  test("deletes no young object when the store's clock is ahead", async () => {
     assert.deepEqual(await left({ [began]: 4, [two]: 3, [three]: -9 }, three), [began, two, three]);
   });
 });

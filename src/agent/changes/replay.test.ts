@@ -30,8 +30,8 @@ function memberOf(answer: { revision: bigint; deleted: number }) {
   return { member, applied };
 }
 
-describe("a revision that is replayed", () => {
-  test("is applied in one transaction, with its revision and deletions", async () => {
+describe("a replayed revision", () => {
+  test("is applied in one etcd transaction with all its puts and deletions", async () => {
     const { member, applied } = memberOf({ revision: 7n, deleted: 2 });
     assert.equal(await apply(REVISION, member), 16);
     assert.deepEqual(
@@ -41,10 +41,10 @@ describe("a revision that is replayed", () => {
   });
 
   for (const [what, answer] of [
-    ["deletes fewer keys", { revision: 7n, deleted: 1 }],
-    ["deletes none", { revision: 7n, deleted: 0 }],
-    ["deletes more", { revision: 7n, deleted: 3 }],
-    ["becomes another revision", { revision: 8n, deleted: 2 }],
+    ["deletes fewer keys than archived", { revision: 7n, deleted: 1 }],
+    ["deletes no keys", { revision: 7n, deleted: 0 }],
+    ["deletes more keys than archived", { revision: 7n, deleted: 3 }],
+    ["gets another revision in etcd", { revision: 8n, deleted: 2 }],
   ] as const) {
     test(`is refused when it ${what}`, async () => {
       await assert.rejects(apply(REVISION, memberOf(answer).member), (thrown) => {

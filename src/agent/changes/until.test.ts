@@ -23,7 +23,7 @@ function outcomeOf(work: () => unknown): unknown {
   }
 }
 
-describe("a replay", () => {
+describe("a replay up to", () => {
   test.each<[Until, Parameters<typeof revision>, boolean | RegExp]>([
     [{ revision: "12" }, [12, 99], false],
     [{ revision: "12" }, [13, 1], true],
@@ -36,7 +36,7 @@ describe("a replay", () => {
     [{ time: at(1) }, [11, 8, 2], true],
     [{ time: at(5) }, [11, 8, 2], /^ArchiveGap: revision 11 happened between .*:02\.000Z and .*:08\.000Z/],
     [{ time: at(2) }, [11, 8, 2], /^ArchiveGap/],
-  ])("to %j ends before %j: %s", (until, received, expected) => {
+  ])("%j stops before revision [number, second, earliest second] %j: %s", (until, received, expected) => {
     const is = outcomeOf(() => new Stop(until, base).isBefore(revision(...received)));
     if (expected instanceof RegExp) assert.match(String(is), expected);
     else assert.equal(is, expected);
@@ -56,7 +56,7 @@ describe("a replay", () => {
     // Received late: the backup, complete in time, contains it, so its time does not matter.
     [{ time: at(5) }, [10, 8, 2], false],
     [{ time: at(5) }, [9, 8, 5], false],
-  ])("to %j with the backup's own revision %j: %s", (until, received, expected) => {
+  ])("%j stops before the backup's own revision %j: %s", (until, received, expected) => {
     const is = outcomeOf(() => new Stop(until, base).isBefore(revision(...received)));
     if (expected instanceof RegExp) assert.match(String(is), expected);
     else assert.equal(is, expected);
@@ -67,19 +67,22 @@ describe("a replay", () => {
     [{ revision: "12" }, 11, 99, /^ArchiveGap: the archive ends with revision 11 .* requested is revision 12$/],
     [{ time: at(5) }, 11, 5, undefined],
     [{ time: at(5) }, 11, 4.999, /^ArchiveGap: the archive ends with .*:04\.999Z; requested is .*:05\.000Z$/],
-  ])("to %j, where the archive ends with revision %i at second %d: %s", (until, last, seconds, expected) => {
-    const reach = { revision: BigInt(last), untilMs: T + seconds * 1000 };
-    const is = outcomeOf(() => new Stop(until, base).checkReach(BigInt(last), reach));
-    if (expected === undefined) assert.equal(is, undefined);
-    else assert.match(String(is), expected);
-  });
+  ])(
+    "%j, with the archive's end at revision %i and second %d, is refused with: %s",
+    (until, last, seconds, expected) => {
+      const reach = { revision: BigInt(last), untilMs: T + seconds * 1000 };
+      const is = outcomeOf(() => new Stop(until, base).checkReach(BigInt(last), reach));
+      if (expected === undefined) assert.equal(is, undefined);
+      else assert.match(String(is), expected);
+    },
+  );
 
   test.each<[Until, RegExp | undefined]>([
     [{ revision: "10" }, undefined],
     [{ revision: "9" }, /^BadTask: the backup has revision 10, .* revision 9; use an older backup$/],
     [{ time: at(0) }, undefined],
     [{ time: at(-1) }, /^BadTask: the backup was complete at 2026-01-01T00:00:00\.000Z, .*; use an older backup$/],
-  ])("to %j, which the backup may exceed: %s", (until, expected) => {
+  ])("%j, with the backup at revision 10 and second 0, is refused with: %s", (until, expected) => {
     const is = outcomeOf(() => new Stop(until, base).text);
     if (expected === undefined) assert.ok(!String(is).includes("BadTask"));
     else assert.match(String(is), expected);

@@ -100,13 +100,13 @@ async function refusal(...args: Parameters<typeof run>): Promise<string> {
   return `${thrown.reason}: ${thrown.message}`;
 }
 
-describe("a snapshot is fetched", () => {
+describe("fetching a snapshot", () => {
   test.each([
-    ["as etcd sent it", PLAIN],
-    ["compressed", { compression: "Zstd", key: undefined }],
-    ["encrypted", { compression: "None", key }],
-    ["compressed and encrypted", SEALED],
-  ] as const)("%s", async (_name, packing) => {
+    ["that is stored as etcd sent it", PLAIN],
+    ["that is compressed", { compression: "Zstd", key: undefined }],
+    ["that is encrypted", { compression: "None", key }],
+    ["that is compressed and encrypted", SEALED],
+  ] as const)("%s: writes it to the work directory with its manifest's facts", async (_name, packing) => {
     const fetched = await run(await stored(packing), {}, packing.key);
     assert.deepEqual(fetched, {
       key: KEY,
@@ -124,37 +124,40 @@ describe("a snapshot is fetched", () => {
   });
 
   test.each([
-    ["as etcd sent it", PLAIN, snapshot],
-    ["compressed by zstd", PLAIN, zstdCompressSync(snapshot)],
-    ["encrypted", SEALED, undefined],
-  ] as const)("without a manifest, %s", async (_name, packing, bytes) => {
-    const store = new MemoryStore();
-    store.objects.set(KEY, { bytes: bytes ?? (await packed(snapshot, packing)).object, metadata: {} });
-    const fetched = await run(store, { expect: { sha256 } }, packing.key);
-    assert.deepEqual(fetched, {
-      key: KEY,
-      bytes: snapshot.length,
-      sha256,
-      revision: "9",
-      etcdVersion: "3.6.0",
-      hasManifest: false,
-    });
-    assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot));
-  });
+    ["that is stored as etcd sent it", PLAIN, snapshot],
+    ["that is compressed by zstd", PLAIN, zstdCompressSync(snapshot)],
+    ["that is encrypted", SEALED, undefined],
+  ] as const)(
+    "without a manifest, %s: writes it with the facts of the snapshot itself",
+    async (_name, packing, bytes) => {
+      const store = new MemoryStore();
+      store.objects.set(KEY, { bytes: bytes ?? (await packed(snapshot, packing)).object, metadata: {} });
+      const fetched = await run(store, { expect: { sha256 } }, packing.key);
+      assert.deepEqual(fetched, {
+        key: KEY,
+        bytes: snapshot.length,
+        sha256,
+        revision: "9",
+        etcdVersion: "3.6.0",
+        hasManifest: false,
+      });
+      assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot));
+    },
+  );
 
-  test("after a killed attempt, and the files of that attempt are deleted", async () => {
+  test("deletes the files of a killed attempt", async () => {
     mkdirSync(join(workDir, "data/member/snap"), { recursive: true });
     writeFileSync(join(workDir, "snapshot.db.part"), "half");
     await run(await stored(PLAIN));
     assert.deepEqual(readdirSync(workDir), ["expected.json", "snapshot.db"]);
   });
 
-  test("that is the expected one", async () => {
+  test("accepts the expected backup uid and checksum", async () => {
     await run(await stored(PLAIN), { expect: { backupUID: "of-daily", sha256 } });
   });
 });
 
-describe("refused by name, with nothing left:", () => {
+describe("fetching a snapshot is refused, and leaves no files, for", () => {
   test("a missing object", async () => {
     assert.match(await refusal(new MemoryStore()), /^NoSuchObject: there is no object backups\/db\.db$/);
     const store = await stored(PLAIN);
@@ -162,7 +165,7 @@ describe("refused by name, with nothing left:", () => {
     assert.match(await refusal(store), /^NoSuchObject: .*only its manifest exists/);
   });
 
-  test("a backup that is not the expected one", async () => {
+  test("a backup with another uid or checksum than expected", async () => {
     const other = "0".repeat(64);
     const meant = (expect: ExpectedSnapshot) => ({ expect });
     assert.match(
@@ -180,7 +183,7 @@ describe("refused by name, with nothing left:", () => {
     await run(store, meant({ backupUID: "of-daily", sha256 }));
   });
 
-  test("a manifest of another object, none, or one with a higher revision", async () => {
+  test("a manifest of another object, an unreadable one, or one with a higher revision", async () => {
     assert.match(
       await refusal(await stored(PLAIN, { manifest: { key: "x.db" } })),
       /^SnapshotCorrupt: .*another object, x\.db/,
@@ -196,7 +199,7 @@ describe("refused by name, with nothing left:", () => {
     ["as etcd sent it", PLAIN],
     ["compressed", { compression: "Zstd", key: undefined }],
     ["compressed and encrypted", SEALED],
-  ] as const)("one byte changed anywhere, or truncated: %s", async (_name, packing) => {
+  ] as const)("an object with any byte changed or cut off, stored %s", async (_name, packing) => {
     const { bytes } = (await stored(packing)).objects.get(KEY)!;
     const wrongs: Buffer[] = [];
     for (const at of [0, 5, 30, 60, bytes.length >> 1, bytes.length - 33, bytes.length - 1]) {
@@ -221,7 +224,7 @@ describe("refused by name, with nothing left:", () => {
     }
   });
 
-  test("a wrong key, before anything is read", async () => {
+  test("a wrong encryption key, before the object is read", async () => {
     const sealed = await stored(SEALED);
     assert.match(await refusal(sealed), new RegExp(`^BadKey: .*with the key ${key.id}, but no key is given`));
     assert.match(
@@ -233,7 +236,7 @@ describe("refused by name, with nothing left:", () => {
     for (const { calls } of [sealed, plain]) assert.ok(!calls.includes(`get ${KEY}`));
   });
 
-  test("a wrong key, without a manifest", async () => {
+  test("a wrong encryption key when there is no manifest", async () => {
     const [sealed, plain] = await Promise.all([stored(SEALED), stored(PLAIN)]);
     const ended: string[] = [];
     for (const store of [sealed, plain]) {
@@ -254,7 +257,7 @@ describe("refused by name, with nothing left:", () => {
     assert.equal(ended.filter((of) => of === KEY).length, 3, "what was begun is let go");
   });
 
-  test("enabled authentication, by the manifest before anything is read, and by the snapshot", async () => {
+  test("enabled auth in the manifest, before the object is read, or in the snapshot", async () => {
     const bytes = etcdSnapshot({ revisions: [2, 3, 9], authEnabled: true });
     const authenticated = await stored(PLAIN, { bytes, manifest: { authEnabled: true } });
     assert.match(
@@ -268,7 +271,7 @@ describe("refused by name, with nothing left:", () => {
     assert.match(await refusal(alone), /^AuthEnabled: /);
   });
 
-  test("enabled authentication is not refused where the restored etcd uses it", async () => {
+  test("no enabled auth when the restored cluster keeps auth or the replay disables it", async () => {
     const bytes = etcdSnapshot({ revisions: [2, 3, 9], authEnabled: true });
     for (const auth of ["Keep", "Lift"] as const) {
       rmSync(workDir, { recursive: true, force: true });
@@ -285,7 +288,7 @@ describe("refused by name, with nothing left:", () => {
     assert.equal((await readExpectation(workDir)).isAuthLifted, undefined);
   });
 
-  test("a snapshot without enough free space", async () => {
+  test("a snapshot that is larger than the free space", async () => {
     const roomBytes = 2 ** 60;
     const store = await stored(PLAIN);
     const words = new RegExp(
@@ -295,7 +298,7 @@ describe("refused by name, with nothing left:", () => {
     assert.ok(!store.calls.includes(`get ${KEY}`));
   });
 
-  test("a snapshot that outgrows the free space while it is decompressed", async () => {
+  test("a snapshot that exceeds the free space while it is decompressed", async () => {
     const dir = mkdtempSync("/dev/shm/fetch-test-"); // nothing else frees space here
     try {
       const large = snapshotOf(Buffer.alloc(8 * 1024 ** 2));
@@ -312,14 +315,14 @@ describe("refused by name, with nothing left:", () => {
     }
   });
 
-  test("an object of another size than in its manifest, before anything is read", async () => {
+  test("an object of another size than its manifest has, before the object is read", async () => {
     const store = await stored(PLAIN);
     store.objects.set(KEY, { bytes: snapshot.subarray(0, 5_000), metadata: {} });
     assert.match(await refusal(store), /^SnapshotCorrupt: .* has 5000 bytes, but its manifest has/);
     assert.ok(!store.calls.includes(`get ${KEY}`));
   });
 
-  test("any failure of the store, and a stop", async () => {
+  test("any failure of the store, and a cancellation", async () => {
     const store = await stored(PLAIN);
     store.before = (call) => {
       if (call === `get ${KEY}`) throw new StoreError("AccessDenied", "you may not");
@@ -330,7 +333,7 @@ describe("refused by name, with nothing left:", () => {
     assert.match(await refusal(store, {}, undefined, stop.signal), /^Stopped: /);
   });
 
-  test("a missing parent directory", async () => {
+  test("a parent directory that does not exist", async () => {
     const away = join(home, "away", ".restore-uid");
     assert.match(await refusal(await stored(PLAIN), { workDir: away }), /^Internal: .*away\/\.restore-uid: ENOENT/);
     assert.ok(!existsSync(join(home, "away")));

@@ -49,7 +49,7 @@ async function refusal(change: Partial<FinishTask> = {}): Promise<string> {
 const DONE = { moved: true, revision: "1000000007", sha256: "ab" };
 
 describe("a restored data directory", () => {
-  test.each(["absent", "empty"])("is moved into place, which is %s", async (is) => {
+  test.each(["absent", "empty"])("is moved to its final path when that path is %s", async (is) => {
     restore();
     if (is === "empty") mkdirSync(task.dataDir);
     const { ino } = statSync(join(task.restored, "member/snap/db"));
@@ -59,7 +59,7 @@ describe("a restored data directory", () => {
     assert.equal(readFileSync(join(task.dataDir, "member/wal/0.wal"), "utf8"), "a log");
   });
 
-  test("stays when it is finished again", async () => {
+  test("stays unchanged when the restore finishes again", async () => {
     restore();
     await finishRestore(task);
     writeFileSync(join(task.dataDir, "member/snap/db"), "etcd is at work");
@@ -70,7 +70,7 @@ describe("a restored data directory", () => {
     assert.equal(readFileSync(join(task.dataDir, "member/snap/db"), "utf8"), "etcd is at work");
   });
 
-  test("is reported as it is, also when another snapshot was fetched since", async () => {
+  test("is reported with the snapshot that filled it, even when another was fetched since", async () => {
     restore();
     await finishRestore(task);
     restore(task, hostname(), "cd");
@@ -80,7 +80,7 @@ describe("a restored data directory", () => {
   });
 });
 
-test("is complete or absent when another pod begins while one finishes", async () => {
+test("the data directory is complete or absent when another pod begins during the move", async () => {
   const wal = Array.from({ length: 30 }, (_, at) => `${at}.wal`).sort();
   const outcomes = new Set<string>();
   for (let round = 0; round < 60; round++) {
@@ -105,8 +105,8 @@ test("is complete or absent when another pod begins while one finishes", async (
   assert.deepEqual([...outcomes].sort(), ["begun again", "finished"], "both have come first");
 });
 
-describe("refused by name, with nothing touched:", () => {
-  test("a data directory without a marker", async () => {
+describe("finishing is refused, and changes nothing, for", () => {
+  test("a data directory without a restore's marker", async () => {
     restore();
     mkdirSync(join(task.dataDir, "member"), { recursive: true });
     assert.match(
@@ -117,7 +117,7 @@ describe("refused by name, with nothing touched:", () => {
     assert.ok(existsSync(join(task.restored, "member/snap/db")));
   });
 
-  test("the data of another restore", async () => {
+  test("a data directory of another restore", async () => {
     restore();
     await finishRestore({ ...task, restoreUID: "another" });
     restore();
@@ -125,7 +125,7 @@ describe("refused by name, with nothing touched:", () => {
     assert.ok(existsSync(join(task.dataDir, "member/snap/db")));
   });
 
-  test("an invalid marker", async () => {
+  test("a data directory with an invalid marker", async () => {
     restore();
     await finishRestore(task);
     for (const text of ["", "{}", '{"restoreUID":1}', "null"]) {
@@ -134,14 +134,14 @@ describe("refused by name, with nothing touched:", () => {
     }
   });
 
-  test("the work directory of another pod, which continues with it", async () => {
+  test("a work directory that belongs to another pod", async () => {
     restore(task, "another-pod");
     assert.match(await refusal(), /^AnotherAttempt: .*\.restore-uid belongs to the pod another-pod/);
     assert.deepEqual(readdirSync(home), [".restore-uid"]);
     assert.ok(existsSync(join(task.restored, "member/snap/db")));
   });
 
-  test("a missing or incomplete output of etcdutl", async () => {
+  test("missing or incomplete output of etcdutl", async () => {
     assert.match(await refusal(), /^Internal: .*\.restore-uid: ENOENT/);
     restore();
     rmSync(task.restored, { recursive: true });

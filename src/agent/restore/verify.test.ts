@@ -70,8 +70,8 @@ function inTurn<T>(...answers: readonly (T | Error)[]): () => Promise<T> {
   };
 }
 
-describe("a throw-away member", () => {
-  test("that matches the manifest passes", async () => {
+describe("verifying a temporary etcd", () => {
+  test("passes when keys and hash match the manifest", async () => {
     assert.deepEqual(await run(), {
       revision: "8",
       keys: 3,
@@ -80,19 +80,19 @@ describe("a throw-away member", () => {
     });
   });
 
-  test("is awaited until it serves", async () => {
+  test("waits until etcd serves", async () => {
     const { leaderId: _, ...leaderless } = status;
     const starting = inTurn<EndpointStatus>(away, { ...leaderless, leaderId: undefined }, status);
     assert.equal((await run({ status: starting })).hash, 7);
   });
 
-  test("that does not start fails with its address", async () => {
+  test("fails with etcd's address when etcd does not start", async () => {
     assert.match(await failure({ status: inTurn<EndpointStatus>(away) }), /^SourceUnreachable: .*connection refused/);
     const alone = inTurn<EndpointStatus>({ ...status, leaderId: undefined });
     assert.match(await failure({ status: alone }), /^NoQuorum: m:2379 knows no leader/);
   });
 
-  test("with other data fails with the difference", async () => {
+  test("fails with the difference when the data differs", async () => {
     assert.match(
       await failure({ revision: inTurn(8n) }),
       /^VerificationFailed: .*db\.db.* is at revision 8, .* had 9$/,
@@ -102,14 +102,14 @@ describe("a throw-away member", () => {
     assert.match(await failure({ hashKV: hash }), /^VerificationFailed: .*hash up to revision 8 is 6, .* has 7$/);
   });
 
-  test("finishes a compaction first", async () => {
+  test("waits until etcd has finished its compaction", async () => {
     const first = { hash: 1, compactRevision: 2n };
     assert.equal((await run({ hashKV: inTurn(first, first, { hash: 7, compactRevision: 4n }) })).hash, 7);
     const never = await run({ hashKV: inTurn(first) });
     assert.ok(never.hash === undefined && /which changes hashes/.test(never.message));
   });
 
-  test("that was compacted further is compared as far as possible", async () => {
+  test("compares what it can when etcd was compacted further", async () => {
     for (const hash of [inTurn({ hash: 1, compactRevision: 5n }), inTurn<never>(compacted)]) {
       const { keys, hash: none, message } = await run({ hashKV: hash });
       assert.deepEqual([keys, none], [3, undefined]);
@@ -121,7 +121,7 @@ describe("a throw-away member", () => {
     assert.match(alone.message, /has 5 keys; the keys of .*revision 8 were compacted/);
   });
 
-  test("passes with a message about what was not compared", async () => {
+  test("passes with a message about what could not be compared", async () => {
     const message = async (manifest?: Expectation["manifest"]) =>
       (
         await run(
@@ -136,7 +136,7 @@ describe("a throw-away member", () => {
     assert.match(await message({ revision: "8", keys: 3 }), /all 3 keys of revision 8; the manifest has no hash/);
   });
 
-  test("that fails proves nothing", async () => {
+  test("fails with the request's error, not with VerificationFailed, when etcd does not answer", async () => {
     assert.match(await failure({ keys: inTurn<never>(away) }), /^SourceUnreachable: /);
     assert.match(await failure({ hashKV: inTurn<never>(away) }), /^SourceUnreachable: /);
     const cancelled = new OperatorError("Cancelled", "stop");

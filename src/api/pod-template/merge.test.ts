@@ -26,7 +26,7 @@ const ETCD = OURS.spec.containers[0]!;
 
 /** The fields of the operator's pod spec that a patch changes. */
 const cases: readonly { name: string; given: object; expect: object }[] = [
-  { name: "a value replaces the operator's", given: { hostname: "other" }, expect: { hostname: "other" } },
+  { name: "a value replaces the operator's value", given: { hostname: "other" }, expect: { hostname: "other" } },
   { name: "a new field is added", given: { priority: 1 }, expect: { priority: 1 } },
   {
     name: "maps are merged, however deep",
@@ -109,19 +109,19 @@ const cases: readonly { name: string; given: object; expect: object }[] = [
     expect: { affinity: { nodeAffinity: {} }, topologySpreadConstraints: undefined },
   },
   {
-    name: "constraints replace the operator's as a whole",
+    name: "constraints replace the operator's constraints completely",
     given: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
     expect: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
   },
   {
-    name: "an empty list removes all constraints",
+    name: "null removes the topology spread constraints",
     given: { topologySpreadConstraints: null },
     expect: { topologySpreadConstraints: undefined },
   },
   { name: "a map replaces a string", given: { hostname: { x: 1 } }, expect: { hostname: { x: 1 } } },
   { name: "a string replaces a list", given: { containers: "x" }, expect: { containers: "x" } },
   {
-    name: "items with the same name are left for the API server to refuse",
+    name: "items without a name or of a wrong type are kept for the API server to refuse",
     given: { containers: [null, "x", { image: "y" }, { name: "etcd", tty: true }] },
     expect: { containers: [{ ...ETCD, tty: true }, null, "x", { image: "y" }] },
   },
@@ -136,7 +136,7 @@ for (const { name, given, expect: changed } of cases) {
 }
 
 const metadata: readonly { name: string; given: PartialPodTemplate; expect: object }[] = [
-  { name: "nothing", given: {}, expect: OURS.metadata },
+  { name: "an empty template changes nothing", given: {}, expect: OURS.metadata },
   {
     name: "labels and annotations",
     given: { metadata: { labels: { team: "shop" }, annotations: { revision: "2" } } },

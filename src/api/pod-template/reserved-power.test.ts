@@ -4,7 +4,7 @@ import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, SIDECAR, UNCONFINED } from "#ki
 
 // test/apiserver/admission-policy.test.ts checks the same cases against the policy that restricts the operator.
 
-describe("a template may not grant members", () => {
+describe("a pod template may not grant members", () => {
   for (const { what, ...template } of [...FORBIDDEN, ...UNCONFINED])
     test(what, () =>
       expect(whyNotTemplate(template, "my-etcd")).toEqual([
@@ -13,7 +13,7 @@ describe("a template may not grant members", () => {
     );
 });
 
-describe("a template may grant members", () => {
+describe("a pod template may grant members", () => {
   for (const { what, ...template } of [...ALLOWED, ...CONFINED_OTHERWISE])
     test(what, () => expect(whyNotTemplate(template, "my-etcd")).toEqual([]));
 });
@@ -112,11 +112,11 @@ const sentences: readonly (readonly [spec: object, says: string])[] = [
   ],
 ];
 
-describe("powers that the operator may not grant are refused with a message", () => {
+describe("fields with privileges that the operator may not grant are refused with the message", () => {
   for (const [spec, says] of sentences) test(says, () => expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([says]));
 });
 
-test("a removed field needs no right", () => {
+test("a privileged field that is null or zero is allowed", () => {
   const spec = {
     serviceAccountName: null,
     resourceClaims: null,
@@ -133,7 +133,7 @@ test("a removed field needs no right", () => {
   expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([]);
 });
 
-test("the old annotation of AppArmor is refused with its allowed values", () => {
+test("the deprecated annotation of AppArmor is refused with its allowed values", () => {
   const annotations = { "container.apparmor.security.beta.kubernetes.io/agent": "unconfined", other: "unconfined" };
   expect(whyNotTemplate({ metadata: { annotations } }, "my-etcd")).toEqual([
     `spec.podTemplate.metadata.annotations[container.apparmor.security.beta.kubernetes.io/agent] is "unconfined"; it must be "runtime/default" or begin with "localhost/" or be left out: ${OUT}`,

@@ -44,7 +44,7 @@ const refused = [
   },
 ];
 
-describe("with TLS a template may not have", () => {
+describe("with TLS a pod template is refused with the message", () => {
   for (const { given, says } of refused)
     test(says, () => expect(whyNotTemplate(given, "my-etcd", true)).toContain(says));
 });
@@ -70,7 +70,7 @@ test.each([
   },
 ])("with TLS a template may have %j", (given) => expect(whyNotTemplate(given, "my-etcd", true)).toEqual([]));
 
-test("without TLS most of these fields are allowed", () => {
+test("without TLS all but one of these fields are allowed", () => {
   const free = refused.filter(({ given }) => whyNotTemplate(given, "my-etcd").length === 0);
   // "/" is above the data, too.
   expect(free).toHaveLength(refused.length - 1);

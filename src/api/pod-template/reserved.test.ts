@@ -301,7 +301,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
   },
 ];
 
-describe("fields that are the operator's are refused with a message", () => {
+describe("a pod template is refused that has", () => {
   for (const { name, given, expect: sentences } of refused) {
     test(name, () => expect(whyNotTemplate(given, "my-etcd")).toEqual(sentences));
   }
@@ -386,7 +386,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
     }),
   ],
   [
-    "values that are in force anyway",
+    "values that equal the defaults",
     spec({
       setHostnameAsFQDN: false,
       hostNetwork: false,
@@ -432,7 +432,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
     }),
   ],
   [
-    "grace periods and signals, long for etcd and arbitrary for others",
+    "a long grace period for etcd, and any stop signal and pause of a sidecar",
     spec({
       terminationGracePeriodSeconds: 40,
       containers: [
@@ -441,13 +441,16 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       ],
     }),
   ],
-  ["the longest allowed pause", etcd({ lifecycle: { preStop: { sleep: { seconds: 20 } } } })],
-  ["a hook that is a command", etcd({ lifecycle: { preStop: { exec: { command: ["sleep", "60"] } } } })],
-  ["a time and paths of a wrong type", { ...etcd({ volumeMounts: [{ mountPath: 1 }], env: [{ name: 1 }] }) }],
-  ["a number of seconds of a wrong type", spec({ terminationGracePeriodSeconds: "5" })],
+  ["the longest allowed pause before etcd stops", etcd({ lifecycle: { preStop: { sleep: { seconds: 20 } } } })],
+  ["a preStop hook that is a command", etcd({ lifecycle: { preStop: { exec: { command: ["sleep", "60"] } } } })],
+  [
+    "a mount path and a variable name of a wrong type",
+    { ...etcd({ volumeMounts: [{ mountPath: 1 }], env: [{ name: 1 }] }) },
+  ],
+  ["a grace period of a wrong type", spec({ terminationGracePeriodSeconds: "5" })],
 ];
 
-describe("harmless fields are allowed", () => {
+describe("a pod template is accepted that has", () => {
   for (const [name, given] of allowed) {
     test(name, () => expect(whyNotTemplate(given, "my-etcd")).toEqual([]));
   }
@@ -475,7 +478,7 @@ function removals(
   return typeof value === "object" && value !== null ? fieldsOf(value, path, within) : [];
 }
 
-test("the termination message may not be written among etcd's data", () => {
+test("the termination message may not be written into etcd's data directory", () => {
   const given = (terminationMessagePath: string) =>
     whyNotTemplate({ spec: { containers: [{ name: "etcd", terminationMessagePath }] } }, "my-etcd");
   expect(given("/var/lib/etcd/data/member/snap/db")).toEqual([
@@ -484,7 +487,7 @@ test("the termination message may not be written among etcd's data", () => {
   expect(given("/dev/termination-log")).toEqual([]);
 });
 
-test("a template may remove only these of the operator's fields", () => {
+test("a pod template may remove only these fields of the operator", () => {
   const whole = podTemplate(peer({ spec: { podTemplate: withResources({ limits: { cpu: 2 } }) } }));
   const fields = removals(whole, "", (part) => part);
   expect(fields.length).toBeGreaterThan(60);
@@ -516,7 +519,7 @@ test("a template may remove only these of the operator's fields", () => {
   ]);
 });
 
-test("a template is judged once for a cluster, and the result is cached", () => {
+test("a pod template is checked once per cluster, and the result is cached", () => {
   let looks = 0;
   const volumes = [{ name: "x", persistentVolumeClaim: { claimName: "other-0" } }];
   const given: PartialPodTemplate = {

@@ -60,7 +60,7 @@ const EXTERNAL = {
   },
 };
 
-test("the Job is owned by the backup, and has its name", () => {
+test("the Job is owned by the EtcdBackup, and has its name", () => {
   const { metadata, spec, ...kind } = made();
   expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
   const labels = {
@@ -87,7 +87,7 @@ test("the Job is owned by the backup, and has its name", () => {
   expect(spec?.template.metadata).toEqual({ labels });
 });
 
-test("a failure that would repeat is not retried, and evictions do not count", () => {
+test("the Job fails at once on the exit code of lasting failures, and does not count evictions", () => {
   const { spec } = made();
   expect(spec).toMatchObject({
     backoffLimit: 4,
@@ -104,7 +104,7 @@ test("a failure that would repeat is not retried, and evictions do not count", (
   expect(made({ activeDeadlineSeconds: 60 }).spec).toMatchObject({ activeDeadlineSeconds: 60 });
 });
 
-test("the pod runs under restricted pod security, without a token", () => {
+test("the pod meets restricted pod security, and has no service account token", () => {
   const { containers, volumes: _, ...spec } = podOf(made());
   expect(spec).toEqual({
     restartPolicy: "Never",
@@ -138,8 +138,8 @@ test("the pod runs under restricted pod security, without a token", () => {
   expect(own.containers[0]).toMatchObject({ resources: { limits: { memory: "1Gi" } } });
 });
 
-describe("the task", () => {
-  test("for a cluster names its voters, its ID and its uid", () => {
+describe("the agent's task", () => {
+  test("names the endpoints of the voters, the cluster ID, and the EtcdCluster's uid", () => {
     expect(taskOf(made())).toEqual({
       kind: "backup",
       backupUID: "0123456789-uid-of-backup",
@@ -155,7 +155,7 @@ describe("the task", () => {
     });
   });
 
-  test("omits learners", () => {
+  test("has no endpoints of learners", () => {
     const { cluster } = backup();
     const members = cluster!.status!.members!.map((each, n) => ({ ...each, learner: n === 1 }));
     const task = taskOf(made({}, { cluster: { ...cluster!, status: { ...cluster!.status, members } } }));
@@ -164,7 +164,7 @@ describe("the task", () => {
     });
   });
 
-  test("for another etcd has the paths of TLS and login files", () => {
+  test("has the paths of TLS and login files for another etcd", () => {
     const encryption = { keySecret: { name: "key", key: "k" } };
     const given = { ...EXTERNAL, compression: "Zstd", encryption, destination: { volume: { claimName: "c" } } };
     const task = taskOf(made(given, { cluster: undefined }));
@@ -184,7 +184,7 @@ describe("the task", () => {
       expect(JSON.stringify(task)).not.toContain(`"${field}"`);
   });
 
-  test("for a cluster with TLS uses https and the operator's client certificate", () => {
+  test("has https endpoints and the operator's client certificate for a cluster with TLS", () => {
     const source = taskOf(made({}, { cluster: overTls() })).source;
     expect(source).toEqual({
       endpoints: [0, 1, 2].map((n) => `https://my-etcd-${n}.my-etcd.foo.svc:2379`),
@@ -197,7 +197,7 @@ describe("the task", () => {
     expect(JSON.stringify(peersOnly.source)).not.toMatch(/https|tlsDir/);
   });
 
-  test("without files has no paths of files", () => {
+  test("has no file paths when the spec has no Secrets", () => {
     const task = taskOf(
       made({ source: { endpoints: ["https://a:1"], tls: {} }, destination: { gcs: { bucket: "bb" } } }),
     );
@@ -207,7 +207,7 @@ describe("the task", () => {
   });
 });
 
-describe("of Secrets the pod has only the needed keys, as files:", () => {
+describe("the agent's pod:", () => {
   test.each([
     [{}, ["s3/AWS_ACCESS_KEY_ID -> /run/agent/credentials/AWS_ACCESS_KEY_ID", "s3/AWS_SECRET_ACCESS_KEY -> /run/agent/credentials/AWS_SECRET_ACCESS_KEY", "s3/AWS_SESSION_TOKEN -> /run/agent/credentials/AWS_SESSION_TOKEN?", "s3/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ destination: { s3: { bucket: "bb" } } }, []],
@@ -216,20 +216,20 @@ describe("of Secrets the pod has only the needed keys, as files:", () => {
     [{ destination: { url: { template: "gs://bb/k" } } }, ["etcd-backup-credentials/credentials.json -> /run/agent/credentials/credentials.json?", "etcd-backup-credentials/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ ...EXTERNAL, destination: { volume: { claimName: "c" } } }, ["tls/ca.crt -> /run/agent/source-tls/ca.crt?", "tls/tls.crt -> /run/agent/source-tls/tls.crt?", "tls/tls.key -> /run/agent/source-tls/tls.key?", "root/ETCD_USERNAME -> /run/agent/source-auth/ETCD_USERNAME", "root/ETCD_PASSWORD -> /run/agent/source-auth/ETCD_PASSWORD"]],
     [{ destination: { volume: { claimName: "c" } }, encryption: { keySecret: { name: "k", key: "mine" } } }, ["k/mine -> /run/agent/encryption/key"]],
-  ])("%j", (spec, files) => expect(filesOf(made(spec))).toEqual(files)); // biome-ignore format: a table
+  ])("mounts only the needed keys of Secrets for %j", (spec, files) => expect(filesOf(made(spec))).toEqual(files)); // biome-ignore format: a table
 
   const ON_CLAIM = { destination: { volume: { claimName: "c" } } };
   const tlsFiles = (name: string) =>
     ["ca.crt", "tls.crt", "tls.key"].map((key) => `${name}/${key} -> /run/agent/source-tls/${key}`);
 
-  test("for a cluster with TLS the pod waits for all of the operator's client Secret", () => {
+  test("mounts the whole operator's client Secret for a cluster with TLS", () => {
     expect(filesOf(made(ON_CLAIM, { cluster: overTls() }))).toEqual(tlsFiles("my-etcd-operator-tls"));
     const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
     const brought = overTls({ client: { provider: "Secret", secret } });
     expect(filesOf(made(ON_CLAIM, { cluster: brought }))).toEqual(tlsFiles("mine"));
   });
 
-  test("has a volume to write to", () => {
+  test("mounts the destination claim for writing", () => {
     const { volumes, containers } = podOf(made({ destination: { volume: { claimName: "c", path: "p" } } }));
     expect(volumes).toEqual([{ name: "destination", persistentVolumeClaim: { claimName: "c" } }]);
     expect(containers[0].volumeMounts).toEqual([{ name: "destination", mountPath: "/volume" }]);
@@ -245,7 +245,7 @@ describe("of Secrets the pod has only the needed keys, as files:", () => {
   });
 });
 
-test("the deletion Job has the uid in its name, and only the Secrets of the store", () => {
+test("the deletion Job has the backup's uid in its name, and mounts only the store's Secret", () => {
   const snapshot = backup({
     spec: { ...EXTERNAL, encryption: { keySecret: { name: "key" } }, activeDeadlineSeconds: 5 },
   });

@@ -31,7 +31,7 @@ function podOf(job = made()) {
 const tasks = (job = made()) =>
   podOf(job).all.flatMap(({ env = [] }) => env.map(({ value }) => JSON.parse(value) as Record<string, unknown>));
 
-test("the object is fetched, restored, and compared beside a running etcd; the last container ends the pod", () => {
+test("the verification pod fetches, restores and compares the object, with etcd as a sidecar", () => {
   const { all, initContainers } = podOf();
   expect(all.map(({ name, image }) => `${name} ${image}`)).toEqual([
     `fetch ${IMAGE}`,
@@ -57,7 +57,7 @@ test("the object is fetched, restored, and compared beside a running etcd; the l
   ]);
 });
 
-test("the agent gets the expected snapshot and the endpoint", () => {
+test("the verification agents get the expected snapshot and etcd's endpoint", () => {
   const [fetch, verify] = tasks();
   expect(fetch).toEqual({
     kind: "fetch",
@@ -84,7 +84,7 @@ test("the agent gets the expected snapshot and the endpoint", () => {
   expect(bare?.expect).not.toHaveProperty("sha256");
 });
 
-test("only the fetching container sees Secrets and the destination, read-only", () => {
+test("only the fetching container mounts Secrets and the destination, read-only", () => {
   const { all, volumes } = podOf(made({ ...ON_VOLUME, encryption: { keySecret: { name: "k" } } }));
   const mounts = all.map(({ volumeMounts }) =>
     volumeMounts.map(({ name, readOnly = false }) => `${name}${readOnly ? " ro" : ""}`),
@@ -98,13 +98,13 @@ test("only the fetching container sees Secrets and the destination, read-only", 
   expect(volumes).toMatchObject([{ name: "etcd-data" }, { name: "destination" }, { name: "encryption" }]);
 });
 
-test("its emptyDir is limited to snapshot, data and log", () => {
+test("the emptyDir's size limit is the size of the snapshot, data and log", () => {
   const sizeOf = (job = made()) => podOf(job).volumes[0];
   expect(sizeOf()).toEqual({ name: "etcd-data", emptyDir: { sizeLimit: String(2_000 + 512 * 1024 * 1024) } });
   expect(sizeOf(made({}, { object: undefined }))).toEqual({ name: "etcd-data", emptyDir: {} });
 });
 
-test("it is owned by the backup, confined like its other Jobs, and does not retry failures that would repeat", () => {
+test("the verification Job has the owner and pod security of the backup Job, and fails at once on lasting failures", () => {
   const snapshot = verified({ spec: { activeDeadlineSeconds: 60, serviceAccountName: "a" } });
   const [verifying, taking] = [
     verificationJob(snapshot, goodTarget(snapshot), IMAGE, ETCD),

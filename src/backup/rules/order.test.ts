@@ -21,13 +21,13 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "stop-backup",
     second: "release-backup",
-    so: "no agent continues when its EtcdBackup is deleted",
+    so: "no agent continues after its EtcdBackup is gone",
     given: backup({ ...going, stage: "starting", status: { ...MADE, nothingStored: true } }),
   },
   {
     first: "stop-deletion",
     second: "release-backup",
-    so: "a kept object is not deleted after its EtcdBackup",
+    so: "a kept object is not deleted after its EtcdBackup is gone",
     given: {
       ...backup({ ...going, stage: "new", annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }),
       removing: removal(backup(), "running"),
@@ -36,7 +36,7 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "release-backup",
     second: "retry-deletion",
-    so: "an object that is to be kept needs no retry",
+    so: "a deletion is not retried when a user keeps the object",
     given: minutes(
       {
         ...backup({ ...going, stage: "new", annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }),
@@ -48,43 +48,43 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "deleting",
     second: "stop-job",
-    so: "the garbage collector ends the Job",
+    so: "the garbage collector deletes the Job",
     given: backup({ stage: "made", status: { phase: "Failed" }, deleting: true }),
   },
   {
     first: "renew-job",
     second: "await-job",
-    so: "only a Job that reaches the cluster is waited for",
+    so: "the operator waits only for a Job that can reach the cluster",
     given: { ...backup({ spec: { archive: {} } }), cluster: overTls() },
   },
   {
     first: "verify-object",
     second: "await-verification",
-    so: "the Job is created before it is waited for",
+    so: "the Job is created before the operator waits for it",
     given: verified(),
   },
   {
     first: "verify-object",
     second: "ended",
-    so: "a backup that is to be verified has more to do",
+    so: "a completed backup is verified before nothing is left to do",
     given: verified(),
   },
   {
     first: "stop-verification",
     second: "ended",
-    so: "a Job that was given up does not continue",
+    so: "the Job of a verification that ended is deleted",
     given: { ...verified({ spec: { verify: false } }), verifying: verification(verified(), "made") },
   },
   {
     first: "backup-failed",
     second: "job-taken",
-    so: "a wrong spec is reported even when the name is taken",
+    so: "an invalid spec is reported even when the Job's name is taken",
     given: { ...backup({ stage: "new", spec: { destination: {} } }), taking: theirs },
   },
   {
     first: "await-source",
     second: "await-image",
-    so: "a problem that users can solve is reported first",
+    so: "a missing cluster, which a user can mend, is reported before a missing agent image",
     given: backup({ stage: "new", with: { cluster: undefined, agentImage: undefined } }),
   },
   {
@@ -96,7 +96,7 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "await-claim",
     second: "await-image",
-    so: "a problem that users can solve is reported first",
+    so: "an unlabelled claim, which a user can mend, is reported before a missing agent image",
     given: backup({ stage: "new", spec: ON_VOLUME, with: { agentImage: undefined } }),
   },
   {

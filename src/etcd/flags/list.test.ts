@@ -42,7 +42,7 @@ function hasNewerName(name: string, minor: Minor): boolean {
   return minor === "3.6" && name.startsWith("experimental-");
 }
 
-test.each(MINORS)("every flag of etcd %s that is not refused by name can be given, alone and with others", (minor) => {
+test.each(MINORS)("every flag of etcd %s that is not reserved is accepted, alone and with others", (minor) => {
   const allowed = givableTo(minor);
   expect(allowed.length).toBeGreaterThan(40);
   for (const name of allowed) expect(whyNotFlags(withValues([name]), `${minor}.0`)).toEqual([]);
@@ -58,23 +58,23 @@ function isUnknown(name: string, minor: Minor): boolean {
   return whyNotFlags({ [name]: "" }, `${minor}.0`).some((why) => why.includes(`is not a flag of etcd ${minor}`));
 }
 
-test.each(MINORS)("every flag of etcd %s is refused by name or can be given", (minor) => {
+test.each(MINORS)("every flag of etcd %s is either reserved or accepted", (minor) => {
   const decided = new Set([...RESERVED.keys(), ...givableTo(minor)]);
   const left = FLAGS.filter(([name]) => !decided.has(name) && !isUnknown(name, minor));
   expect(left.filter(([, takes]) => takes !== "ignored")).toEqual([]);
 });
 
-test("users may set exactly these flags", () => {
+test("exactly these flags are accepted", () => {
   expect(givableTo("3.7")).toEqual(GIVABLE.trim().split(/\s+/));
   const older = MINORS.flatMap(givableTo).filter((name) => !givableTo("3.7").includes(name));
   expect(older.filter((name) => !name.startsWith("experimental-"))).toEqual([]);
 });
 
-test("every name that is refused is the name of a flag", () => {
+test("every reserved name is the name of a flag", () => {
   expect([...RESERVED.keys()].filter((name) => !kinds.has(name))).toEqual([]);
 });
 
-test("every new name is known to the first version that lacks the old one", () => {
+test("the new name of every renamed flag exists in the first version without the old name", () => {
   const renamed = FLAGS.flatMap(([name, , , last, , instead]) => {
     const next = MINORS[MINORS.indexOf(last) + 1];
     return next === undefined || instead === undefined ? [] : [{ name, next, instead }];

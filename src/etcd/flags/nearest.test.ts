@@ -27,6 +27,6 @@ const cases: readonly (readonly [written: string, meant: string | undefined])[] 
   ["w", undefined],
   ["", undefined],
 ];
-test.each(cases)("%j means %j", (written, meant) => {
+test.each(cases)("the nearest flag to %j is %j", (written, meant) => {
   expect(nearestName(written, names)).toBe(meant);
 });

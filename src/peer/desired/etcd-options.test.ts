@@ -8,7 +8,7 @@ function spec(etcd?: object, size: string | number = "8Gi") {
 
 const GI = 1024n ** 3n;
 
-describe("the quota of the database", () => {
+describe("etcd's database quota", () => {
   const cases: readonly {
     name: string;
     etcd?: object;
@@ -16,55 +16,69 @@ describe("the quota of the database", () => {
     capacity?: string;
     bytes: bigint | undefined;
   }[] = [
-    { name: "is left to etcd by default", bytes: undefined },
-    { name: "is the spec's, in bytes", etcd: { quotaBackendBytes: "4Gi" }, bytes: 4n * GI },
-    { name: "may be a number", etcd: { quotaBackendBytes: 100_000_000 }, bytes: 100_000_000n },
-    { name: "is a quarter of the volume with Auto", etcd: { quotaBackendBytes: "Auto" }, size: "20Gi", bytes: 5n * GI },
-    { name: "of Auto is whole", etcd: { quotaBackendBytes: "Auto" }, size: 1_000_000_003, bytes: 250_000_000n },
-    { name: "of Auto is 8Gi at most", etcd: { quotaBackendBytes: "Auto" }, size: "32Gi", bytes: 8n * GI },
-    { name: "of Auto is 8Gi also on a large volume", etcd: { quotaBackendBytes: "Auto" }, size: "1Ti", bytes: 8n * GI },
+    { name: "is not set by default", bytes: undefined },
+    { name: "is the spec's quota in bytes", etcd: { quotaBackendBytes: "4Gi" }, bytes: 4n * GI },
     {
-      name: "of Auto depends on the capacity if the volume is smaller than requested",
+      name: "is the spec's quota, which may be a number",
+      etcd: { quotaBackendBytes: 100_000_000 },
+      bytes: 100_000_000n,
+    },
+    { name: "is a quarter of the volume with Auto", etcd: { quotaBackendBytes: "Auto" }, size: "20Gi", bytes: 5n * GI },
+    {
+      name: "with Auto is a whole number",
+      etcd: { quotaBackendBytes: "Auto" },
+      size: 1_000_000_003,
+      bytes: 250_000_000n,
+    },
+    { name: "with Auto is 8Gi at most", etcd: { quotaBackendBytes: "Auto" }, size: "32Gi", bytes: 8n * GI },
+    {
+      name: "with Auto is 8Gi on a very large volume",
+      etcd: { quotaBackendBytes: "Auto" },
+      size: "1Ti",
+      bytes: 8n * GI,
+    },
+    {
+      name: "with Auto is computed from the capacity if the volume is smaller than requested",
       etcd: { quotaBackendBytes: "Auto" },
       capacity: "4Gi",
       bytes: GI,
     },
     {
-      name: "of Auto depends on the request if the volume is larger, since memory was chosen for that",
+      name: "with Auto is computed from the request if the volume is larger than requested",
       etcd: { quotaBackendBytes: "Auto" },
       capacity: "100Gi",
       bytes: 2n * GI,
     },
     {
-      name: "is the spec's, whatever the volume's capacity",
+      name: "is the spec's quota, whatever the volume's capacity is",
       etcd: { quotaBackendBytes: "4Gi" },
       capacity: "1Gi",
       bytes: 4n * GI,
     },
-    { name: "is left to etcd when etcd's default just fits", size: "4608Mi", bytes: undefined },
+    { name: "is not set when etcd's default fits on the volume", size: "4608Mi", bytes: undefined },
     {
-      name: "is half of what the WAL leaves when the default does not fit",
+      name: "is half of what the WAL leaves when etcd's default does not fit",
       size: "4607Mi",
       bytes: 2n * GI - GI / 2048n,
     },
     { name: "is a quarter of a volume of 1 GiB", size: "1Gi", bytes: GI / 4n },
     { name: "is a quarter of a volume of 512 MiB", size: "512Mi", bytes: GI / 8n },
-    { name: "fits on a volume that is smaller than requested", capacity: "2Gi", bytes: (3n * GI) / 4n },
-    { name: "is left to etcd on a volume that was expanded", size: "1Gi", capacity: "8Gi", bytes: undefined },
-    { name: "depends on the request if the capacity is unusable", size: "1Gi", capacity: "much", bytes: GI / 4n },
+    { name: "is reduced on a volume that is smaller than requested", capacity: "2Gi", bytes: (3n * GI) / 4n },
+    { name: "is not set on a volume that was expanded", size: "1Gi", capacity: "8Gi", bytes: undefined },
+    { name: "is computed from the request if the capacity is invalid", size: "1Gi", capacity: "much", bytes: GI / 4n },
   ];
   test.each(cases)("$name", ({ etcd, size, capacity, bytes }) =>
     expect(quotaBytes(spec(etcd, size), capacity)).toBe(bytes),
   );
 });
 
-test("options that are not set are left to etcd", () => {
+test("options that the spec does not set are not passed to etcd", () => {
   expect(optionVariables(spec(), undefined)).toEqual({});
   expect(optionVariables(spec({}), undefined)).toEqual({});
   expect(extraArguments(spec())).toEqual([]);
 });
 
-test("options are passed with etcd's names and units", () => {
+test("options are passed as etcd's environment variables in etcd's units", () => {
   const etcd = {
     quotaBackendBytes: "Auto",
     autoCompaction: { mode: "Periodic", retention: "1h" },
@@ -84,7 +98,7 @@ test("options are passed with etcd's names and units", () => {
   expect(byRevision).toEqual({ ETCD_AUTO_COMPACTION_MODE: "revision", ETCD_AUTO_COMPACTION_RETENTION: "1000" });
 });
 
-test("other flags are on the command line, in a stable order", () => {
+test("extraArgs are passed on the command line in a stable order", () => {
   const extraArgs = { "max-txn-ops": "256", "enable-pprof": "true", "max-request-bytes": "4194304" };
   expect(extraArguments(spec({ extraArgs }))).toEqual([
     "--enable-pprof=true",

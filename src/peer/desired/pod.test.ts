@@ -107,7 +107,7 @@ function probe(path: string, port: number, times: Times) {
 
 const starting = peer({ stage: "starting" });
 
-test("the ReplicaSet of a first member has the documented fields", () => {
+test("the ReplicaSet of a member that bootstraps has the documented fields", () => {
   const { metadata, spec, ...rest } = replicaSet(starting);
   expect(rest).toEqual({ apiVersion: "apps/v1", kind: "ReplicaSet" });
   expect(metadata).toEqual({
@@ -150,7 +150,7 @@ function environment(snapshot: PeerSnapshot): Readonly<Record<string, string | u
   );
 }
 
-test("a member that has joined gets flags that cannot bootstrap, and nothing else changes", () => {
+test("a member that has joined gets flags with which it cannot bootstrap, and no other changes", () => {
   const before = environment(starting);
   const after = environment(peer());
   expect(after).toEqual({
@@ -162,7 +162,7 @@ test("a member that has joined gets flags that cannot bootstrap, and nothing els
   expect(FENCE).not.toContain("my-etcd");
 });
 
-test("a member that joins an existing cluster has its flags", () => {
+test("a member that joins an existing cluster gets that cluster's flags", () => {
   const hosts = [0, 3].map((ordinal) => ({ host: `my-etcd-${ordinal}.my-etcd.foo.svc` }));
   const bootstrap = { initialClusterState: "Existing", static: { initialCluster: hosts } };
   expect(environment(peer({ stage: "claimed", spec: { bootstrap } }))).toMatchObject({
@@ -173,14 +173,14 @@ test("a member that joins an existing cluster has its flags", () => {
   });
 });
 
-test("an affinity of the user replaces the default spreading", () => {
+test("an affinity in the pod template replaces the default topology spread", () => {
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };
   const spec = replicaSet(peer({ spec: { podTemplate: { spec: { affinity } } } })).spec?.template?.spec;
   expect(spec?.affinity).toEqual(affinity);
   expect(spec).not.toHaveProperty("topologySpreadConstraints");
 });
 
-test("pod settings of v1alpha1, converted to a pod template, give the same pod", () => {
+test("annotations, resources and affinity in a pod template result in the same pod otherwise", () => {
   const annotations = { "example.com/scrape": "true" };
   const resources = { limits: { memory: "1Gi" } };
   const affinity = { nodeAffinity: {} };
@@ -202,7 +202,7 @@ test("pod settings of v1alpha1, converted to a pod template, give the same pod",
   });
 });
 
-test("a pod template reaches the pod, and its labels not the selector", () => {
+test("a pod template's fields are in the pod, and its labels are not in the selector", () => {
   const sidecar = { ...SIDECAR, volumeMounts: [{ name: "settings", mountPath: "/etc/agent" }] };
   const volume = { name: "settings", configMap: { name: "agent" } };
   const podTemplate = {
@@ -233,7 +233,7 @@ test("a pod template reaches the pod, and its labels not the selector", () => {
   });
 });
 
-test("a pod template with a reserved field is ignored as a whole", () => {
+test("a pod template with a reserved field is ignored completely", () => {
   const etcd = { name: "etcd", resources: { limits: { cpu: 1, memory: "1Gi" } }, command: ["sh"] };
   const podTemplate = { metadata: { labels: { team: "shop" } }, spec: { hostNetwork: true, containers: [etcd] } };
   const snapshot = peer({ stage: "starting", spec: { podTemplate } });
@@ -286,7 +286,7 @@ function ending(lifecycle: object | null) {
   return { spec: { containers: [{ name: "etcd", lifecycle }] } };
 }
 
-test("annotations and resources of the user reach the pod, and labels stay the operator's", () => {
+test("annotations and resources in the pod template are in the pod, and the operator's labels stay", () => {
   const resources = { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "500m" } };
   const annotations = { "example.com/scrape": "true" };
   const snapshot = peer({ spec: { podTemplate: { metadata: { annotations }, ...withResources(resources) } } });
@@ -296,7 +296,7 @@ test("annotations and resources of the user reach the pod, and labels stay the o
   expect(containerOf(snapshot).resources).toEqual(resources);
 });
 
-test("the hash depends on version and image, and not on the time", () => {
+test("the applied hash depends on version and image repository, and not on the time", () => {
   const hash = (snapshot: PeerSnapshot) =>
     replicaSet(snapshot).metadata.annotations?.["etcd.improbable.io/applied-hash"];
   expect(hash({ ...peer(), takenAtMs: 0 })).toBe(hash(peer()));
@@ -344,19 +344,19 @@ test.each([
   { image: { repository: "mirror.example/etcd" }, is: "mirror.example/etcd:v3.6.16", pulled: "IfNotPresent" },
   { image: { digest }, is: `registry.example/etcd@${digest}`, pulled: "IfNotPresent" },
   { image: { repository: "a/b", digest, pullPolicy: "Never" }, is: `a/b@${digest}`, pulled: "Never" },
-])("the image $image is $is", ({ image, is, pulled }) => {
+])("spec.image $image gives image $is", ({ image, is, pulled }) => {
   const container = containerOf(peer({ spec: image === undefined ? {} : { image } }));
   expect(container).toMatchObject({ image: is, imagePullPolicy: pulled });
 });
 
-test("pull secrets of the spec are in the pod", () => {
+test("spec.image.pullSecrets are in the pod", () => {
   const pullSecrets = [{ name: "registry" }];
   const podOf = (spec: object) => replicaSet(peer({ spec })).spec!.template!.spec!;
   expect(podOf({ image: { pullSecrets } }).imagePullSecrets).toEqual(pullSecrets);
   expect(podOf({ image: {} })).not.toHaveProperty("imagePullSecrets");
 });
 
-test("a container beside etcd gains no privileges, with or without a security context", () => {
+test("a sidecar gets allowPrivilegeEscalation false, with or without a security context", () => {
   const spec = {
     containers: [{ name: "agent", image: "x", securityContext: { runAsUser: 1 } }],
     initContainers: [{ name: "first", image: "y" }],
@@ -366,18 +366,18 @@ test("a container beside etcd gains no privileges, with or without a security co
   expect(pod.initContainers?.[0]?.securityContext).toEqual({ allowPrivilegeEscalation: false });
 });
 
-test("options of etcd reach the container: typed ones as variables, flags on the command line", () => {
+test("typed etcd options are passed as variables, and extraArgs on the command line", () => {
   const etcd = { snapshotCount: 5_000, extraArgs: { "max-txn-ops": "256" } };
   expect(environment(peer({ spec: { etcd } }))).toMatchObject({ ETCD_SNAPSHOT_COUNT: "5000" });
   expect(containerOf(peer({ spec: { etcd } }))).toMatchObject({ command: ["etcd"], args: ["--max-txn-ops=256"] });
   expect(containerOf(peer())).not.toHaveProperty("args");
 });
 
-test("a container without requested resources has no resources field", () => {
+test("an etcd container without resources in the pod template has no resources field", () => {
   expect(replicaSet(peer()).spec?.template?.spec?.containers[0]).not.toHaveProperty("resources");
 });
 
-test("pod: the cached text of a ReplicaSet is the text that would be built now", () => {
+test("the cached text of a ReplicaSet is the same as a newly built text", () => {
   const first = peer();
   const others: readonly PeerSnapshot[] = [
     { ...first, isAsleep: true },
@@ -391,7 +391,7 @@ test("pod: the cached text of a ReplicaSet is the text that would be built now",
       expect([again, replicaSetText(snapshot), replicaSetText(snapshot)]).toEqual([again, texts[n], texts[n]]);
 });
 
-test("a new or changed capacity changes the next pod, but not the revision that restarts members", () => {
+test("a changed volume capacity changes the next pod, and not the revision, so no member restarts", () => {
   const small = peer({ spec: { storage: { size: "8Gi" } } });
   const quotaOf = (snapshot: typeof small) =>
     replicaSet(snapshot).spec?.template?.spec?.containers[0]?.env?.find(

@@ -30,8 +30,8 @@ function changedVariables(tls: object, spec: object = {}) {
 
 const HOST = "my-etcd-0.my-etcd.foo.svc";
 
-describe("a member with certificates on both sides", () => {
-  test("has URLs with https and the certificate flags", () => {
+describe("a member with peer and client certificates", () => {
+  test("has https URLs and etcd's certificate flags", () => {
     expect(changedVariables(sides)).toEqual({
       ETCD_LISTEN_PEER_URLS: "https://0.0.0.0:2380",
       ETCD_LISTEN_CLIENT_URLS: "https://0.0.0.0:2379",
@@ -53,7 +53,7 @@ describe("a member with certificates on both sides", () => {
     });
   });
 
-  test("has a peer certificate and http URLs with scheme http", () => {
+  test("has a peer certificate and http URLs when the peer scheme is http", () => {
     const variables = changedVariables({ peer: { ...sides.peer, scheme: "http" } });
     expect(variables).toMatchObject({
       ETCD_PEER_CERT_FILE: "/etc/etcd/tls/peer/tls.crt",
@@ -62,7 +62,7 @@ describe("a member with certificates on both sides", () => {
     expect(Object.keys(variables).filter((name) => name.endsWith("_URLS"))).toEqual([]);
   });
 
-  test("serves clients with and without TLS at one port with plaintext", () => {
+  test("serves clients with and without TLS at one port when plaintext is set", () => {
     const client = { ...sides.client, plaintext: true };
     expect(changedVariables({ client })).toEqual({
       ...changedVariables({ client: sides.client }),
@@ -76,7 +76,7 @@ describe("a member with certificates on both sides", () => {
     expect(variablesOf(sides).ETCD_LISTEN_METRICS_URLS).toBe("http://0.0.0.0:2381");
   });
 
-  test("trusts the CAs of its annotations, and mounts the certificates of the Secrets", () => {
+  test("has its CAs in annotations, and mounts the certificates of its Secrets", () => {
     const { metadata, spec } = podOf(sides);
     expect(metadata?.annotations).toEqual({
       ...plain.metadata?.annotations,
@@ -100,7 +100,7 @@ describe("a member with certificates on both sides", () => {
     ]);
   });
 
-  test("has annotations for the signers of its certificates, if they are in the spec", () => {
+  test("has annotations with the CAs that signed its certificates, if the spec names them", () => {
     const signers = (tls: object) => {
       const all = Object.entries(podOf(tls).metadata?.annotations ?? {});
       return Object.fromEntries(all.filter(([key]) => key.endsWith("-signer")));
@@ -113,7 +113,7 @@ describe("a member with certificates on both sides", () => {
     expect(signers({ ...sides, client })).toEqual({ "etcd.improbable.io/client-signer": other });
   });
 
-  test("has a startup probe at the client port, and other probes at the metrics port", () => {
+  test("has a startup probe by etcdctl at the client port, and other probes at the metrics port", () => {
     const { startupProbe, livenessProbe, readinessProbe } = podOf(sides).spec!.containers[0]!;
     expect(startupProbe).toEqual({
       exec: {
@@ -138,7 +138,7 @@ describe("a member with certificates on both sides", () => {
     });
   });
 
-  test("otherwise has the same pod as without certificates", () => {
+  test("otherwise has the same pod as a member without certificates", () => {
     const { spec } = podOf(sides);
     const [
       { env: _, volumeMounts: __, startupProbe: ___, readinessProbe: ____, ...etcd } = plain.spec!.containers[0]!,
@@ -147,7 +147,7 @@ describe("a member with certificates on both sides", () => {
     expect(Object.keys(spec ?? {})).toEqual(Object.keys(plain.spec ?? {}));
   });
 
-  test("has a claim with the peer scheme", () => {
+  test("has a claim annotated with the peer scheme", () => {
     const annotationsOf = (spec: object) => volumeClaim(peer({ spec })).metadata.annotations;
     expect(annotationsOf({ tls: sides })).toEqual({ ...annotationsOf({}), "etcd.improbable.io/peer-scheme": "https" });
     expect(annotationsOf({ tls: { client: sides.client } })).toEqual(annotationsOf({}));
@@ -166,13 +166,13 @@ function projected(name: string, secretName: string, annotation: string) {
   };
 }
 
-test("etcd 3.5 has another name for a flag", () => {
+test("etcd 3.5 gets the experimental name of the flag that skips SAN verification", () => {
   const changed = Object.keys(changedVariables({ peer: sides.peer }, { version: "3.5.35" }));
   expect(changed).toContain("ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION");
   expect(changed).not.toContain("ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION");
 });
 
-test("with certificates for peers only, clients are served without TLS", () => {
+test("a member with only a peer certificate serves clients without TLS", () => {
   const template = podOf({ peer: sides.peer });
   expect(Object.keys(changedVariables({ peer: sides.peer })).filter((name) => !name.includes("PEER"))).toEqual([]);
   expect(template.metadata?.annotations).not.toHaveProperty("etcd.improbable.io/client-scheme");
@@ -181,7 +181,7 @@ test("with certificates for peers only, clients are served without TLS", () => {
   expect(template.spec?.containers[0]?.startupProbe).toEqual(plain.spec?.containers[0]?.startupProbe);
 });
 
-test("without verifyClients etcd gets no CA, since it would request client certificates", () => {
+test("etcd gets no CA without verifyClients, since it would request client certificates", () => {
   const changed = changedVariables({ client: { ...sides.client, verifyClients: false } });
   expect(Object.keys(changed).sort()).toEqual([
     "ETCDCTL_CACERT",
@@ -204,29 +204,32 @@ test.each([
     },
     is: { ETCD_CIPHER_SUITES: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" },
   },
-])("options of the TLS protocol: $is", ({ tls, is }) => {
+])("TLS options of the spec add variables: $is", ({ tls, is }) => {
   const usual = changedVariables(sides);
   const added = Object.entries(changedVariables(tls)).filter(([name]) => usual[name] === undefined);
   expect(Object.fromEntries(added)).toEqual(is);
 });
 
-describe("with certificates, a pod template", () => {
+describe("a pod template that", () => {
   const mounted = (mount: object, beside = {}) => ({
     containers: [{ name: "etcd", volumeMounts: [mount], ...beside }],
   });
 
   test.each([
-    { what: "has a volume of their name", spec: { volumes: [{ name: "etcd-client-tls", emptyDir: {} }] } },
     {
-      what: "mounts them in another container",
+      what: "has a volume with the certificates' volume name",
+      spec: { volumes: [{ name: "etcd-client-tls", emptyDir: {} }] },
+    },
+    {
+      what: "mounts the certificates in another container",
       spec: mounted({ name: "etcd-peer-tls", mountPath: "/keys" }, { name: "agent", image: "x" }),
     },
-    { what: "hides their mount path", spec: mounted({ name: "settings", mountPath: "/etc" }) },
+    { what: "hides the certificates' mount path", spec: mounted({ name: "settings", mountPath: "/etc" }) },
     {
       what: "sets a variable of etcdctl",
       spec: { containers: [{ name: "etcd", env: [{ name: "ETCDCTL_CERT", value: "x" }] }] },
     },
-  ])("that $what is ignored as a whole, but not without certificates", ({ spec }) => {
+  ])("$what is ignored completely with certificates, and used without", ({ spec }) => {
     const podTemplate = { metadata: { labels: { team: "shop" } }, spec };
     expect(podOf(sides, { podTemplate }).metadata?.labels).not.toHaveProperty("team");
     expect(podOf(undefined, { podTemplate }).metadata?.labels).toHaveProperty("team");

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { peer } from "#kit/snapshots/peer.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
 
-test("a member's claim has the member's IDs, and no owner with which it would be deleted", () => {
+test("a member's claim has the member's IDs and no owner reference, so it outlives the EtcdPeer", () => {
   const { spec } = peer().peer;
   expect(volumeClaim(peer({ stage: "new" }))).toEqual({
     apiVersion: "v1",
@@ -27,7 +27,7 @@ test("a member's claim has the member's IDs, and no owner with which it would be
   });
 });
 
-test("size, class and selector of a claim are those of the spec", () => {
+test("a claim has the size, storage class and selector of spec.storage", () => {
   const said = {
     storageClassName: "fast",
     selector: { matchLabels: { disk: "ssd" } },
@@ -41,7 +41,7 @@ test("size, class and selector of a claim are those of the spec", () => {
   });
 });
 
-test("a claim has no annotations for unknown IDs", () => {
+test("a claim has no annotations for IDs that are not known yet", () => {
   const { clusterID } = peer().peer.spec;
   const fresh = peer({ stage: "new", spec: { memberID: undefined, clusterToken: undefined } });
   expect(volumeClaim(fresh).metadata.annotations).toStrictEqual({ "etcd.improbable.io/cluster-id": clusterID });

@@ -29,7 +29,7 @@ const pairs: { first: string; second: string; so: string; given: PeerSnapshot }[
   {
     first: "paused",
     second: "release-claim",
-    so: "no claim is touched during a pause",
+    so: "no claim is deleted during a pause",
     given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { pausedBy: "spec.paused is true" } }),
   },
   {
@@ -41,49 +41,49 @@ const pairs: { first: string; second: string; so: string; given: PeerSnapshot }[
   {
     first: "await-membership",
     second: "claims-unclear",
-    so: "the message does not suggest deleting a claim for a peer without an EtcdCluster",
+    so: "the message for a peer without an EtcdCluster does not suggest deleting a claim",
     given: peer({ stage: "new", spec: { clusterID: undefined }, with: { claim: stolen } }),
   },
   {
     first: "create-claim",
     second: "replica-set-taken",
-    so: "the claim exists once the name is free",
+    so: "the claim exists when the ReplicaSet's name becomes free",
     given: peer({ stage: "new", with: { replicaSet: theirs } }),
   },
   {
     first: "fence-pod",
     second: "claim-disowned",
-    so: "a process on the wrong volume may restart",
+    so: "a process on a replaced volume could otherwise restart and bootstrap",
     given: peer({ with: { claim: stolen, pod: pod("my-etcd-0", { ready: true, fenced: false }) } }),
   },
   {
     first: "fence-pod",
     second: "note-revision",
-    so: "an emptied member could vote until it is fenced",
+    so: "a member without data could bootstrap until its pod is fenced",
     given: peer({ with: { pod: unsaid({ ready: true, fenced: false }) } }),
   },
   {
     first: "note-revision",
     second: "claim-disowned",
-    so: "a pod gets its revision whatever its claim is",
+    so: "a pod gets its revision even when its claim is replaced",
     given: peer({ with: { claim: stolen, pod: unsaid({ ready: true }) } }),
   },
   {
     first: "claim-lost",
     second: "await-pod",
-    so: "lost data is reported rather than a late pod",
+    so: "lost data is reported before a missing pod",
     given: peer({ with: { claim: undefined, pod: undefined } }),
   },
   {
     first: "claim-lost",
     second: "asleep",
-    so: "lost data is reported also for a member that sleeps",
+    so: "lost data is reported for a member that sleeps",
     given: peer({ with: { isAsleep: true, claim: undefined, pod: undefined, replicaSet: stopped } }),
   },
   {
     first: "asleep",
     second: "await-pod",
-    so: "the pod of a member that sleeps is not waited for",
+    so: "the pod of a member that sleeps is not expected",
     given: peer({ stage: "starting", with: { isAsleep: true, replicaSet: unstarted } }),
   },
 ];

@@ -18,22 +18,42 @@ function answering(change: Partial<EndpointStatus>): PeerSnapshot {
 const silent: Observed<EndpointStatus> = { is: "unknown", why: "timeout" };
 
 test.each<{ name: string; given: PeerSnapshot; release: string | undefined }>([
-  { name: "the release is on the claim", given: settled, release: undefined },
-  { name: "a newer release", given: answering({ version: "3.6.17" }), release: "3.6.17" },
-  { name: "an older release", given: answering({ version: "3.5.35" }), release: "3.5.35" },
-  { name: "a build that is no release", given: answering({ version: "mine" }), release: undefined },
-  { name: "another member", given: answering({ version: "3.6.17", memberId: 7n as never }), release: undefined },
-  { name: "another cluster", given: answering({ version: "3.6.17", clusterId: 7n as never }), release: undefined },
-  { name: "no answer", given: { ...settled, endpoint: silent }, release: undefined },
-  { name: "the member was not asked", given: { ...settled, endpoint: undefined }, release: undefined },
-  { name: "no claim", given: { ...answering({ version: "3.6.17" }), claim: undefined }, release: undefined },
+  { name: "nothing is recorded when the claim has the release", given: settled, release: undefined },
+  { name: "a newer release is recorded on the claim", given: answering({ version: "3.6.17" }), release: "3.6.17" },
+  { name: "an older release is recorded on the claim", given: answering({ version: "3.5.35" }), release: "3.5.35" },
+  { name: "a custom build is not recorded", given: answering({ version: "mine" }), release: undefined },
   {
-    name: "a claim of another member",
+    name: "the release of another member is not recorded",
+    given: answering({ version: "3.6.17", memberId: 7n as never }),
+    release: undefined,
+  },
+  {
+    name: "the release of a member of another cluster is not recorded",
+    given: answering({ version: "3.6.17", clusterId: 7n as never }),
+    release: undefined,
+  },
+  {
+    name: "nothing is recorded when the member does not answer",
+    given: { ...settled, endpoint: silent },
+    release: undefined,
+  },
+  {
+    name: "nothing is recorded when the member was not called",
+    given: { ...settled, endpoint: undefined },
+    release: undefined,
+  },
+  {
+    name: "nothing is recorded without a claim",
+    given: { ...answering({ version: "3.6.17" }), claim: undefined },
+    release: undefined,
+  },
+  {
+    name: "nothing is recorded on another member's claim",
     given: { ...answering({ version: "3.6.17" }), claim: claim("my-etcd-0") },
     release: undefined,
   },
   {
-    name: "a member without a known ID",
+    name: "nothing is recorded for a member without a known ID",
     given: { ...peer({ spec: { memberID: undefined } }), endpoint: present({ ...answer!, version: "3.6.17" }) },
     release: undefined,
   },

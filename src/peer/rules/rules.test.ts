@@ -65,26 +65,26 @@ const cases: Record<string, readonly { name: string; given: PeerSnapshot; expect
       expect: "nothing",
     },
     {
-      name: "a claim with data of another member is not deleted with the peer",
+      name: "a claim with another member's data is not deleted with the peer",
       given: surplus({ going: true, claim: stolen }),
       expect: "releasePeer",
     },
   ],
   "await-membership": [
     {
-      name: "a first member starts without being added",
+      name: "a first member starts without a member ID",
       given: peer({ stage: "new", spec: { memberID: undefined } }),
       expect: "nothing",
     },
     {
-      name: "a later member may start once it has its ID",
+      name: "a later member may start once it has its member ID",
       given: peer({ stage: "new", spec: { bootstrap: { ...BOOTSTRAP, initialClusterState: "Existing" } } }),
       expect: "nothing",
     },
   ],
   "label-claim": [
     {
-      name: "a claim with one label of several is labelled",
+      name: "a claim that lacks one label is labelled",
       given: labelled({ [CLUSTER_LABEL]: "my-etcd" }),
       expect: "labelClaim",
     },
@@ -96,16 +96,16 @@ const cases: Record<string, readonly { name: string; given: PeerSnapshot; expect
   ],
   "claim-disowned": [
     {
-      name: "a claim that a new member never had is not disowned",
+      name: "a foreign claim of a new member is not reported as replaced",
       given: { ...fresh, claim: stolen },
       expect: "nothing",
     },
   ],
-  "claim-lost": [{ name: "a member that has yet to join has lost nothing", given: fresh, expect: "nothing" }],
+  "claim-lost": [{ name: "a member that has not joined is not reported as lost", given: fresh, expect: "nothing" }],
   "fence-pod": [
-    { name: "a terminating pod is left alone", given: { ...settled, pod: goingPod() }, expect: "nothing" },
+    { name: "a terminating pod is not annotated", given: { ...settled, pod: goingPod() }, expect: "nothing" },
     {
-      name: "a member that has yet to join may bootstrap",
+      name: "a member that has not joined is not fenced",
       given: { ...peer({ stage: "starting" }), pod: pod("my-etcd-0", { ready: true, fenced: false }) },
       expect: "nothing",
     },
@@ -118,17 +118,17 @@ const cases: Record<string, readonly { name: string; given: PeerSnapshot; expect
       expect: "nothing",
     },
     {
-      name: "a new member's claim is left to claims-unclear and claim-first",
+      name: "a new member's foreign claim does not stop this rule, as claims-unclear and claim-first do",
       given: { ...fresh, claim: stolen },
       expect: "createReplicaSet",
     },
     {
-      name: "a member that a user has stopped on its own claim is started",
+      name: "a member that a user stopped is started on its own claim",
       given: withReplicas(settled, 0),
       expect: "replaceReplicaSet",
     },
     {
-      name: "a member that a user has stopped on a replaced claim stays stopped",
+      name: "a member that a user stopped is not started on a replaced claim",
       given: withReplicas({ ...settled, claim: stolen }, 0),
       expect: "nothing",
     },
@@ -141,7 +141,7 @@ for (const [rule, promises] of Object.entries(cases)) {
   }
 }
 
-test("claim-disowned: missing annotations and other annotations have different messages", () => {
+test("claim-disowned: missing and different annotations have different messages", () => {
   const other = claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" });
   expect(opinion("claim-disowned", { ...settled, claim: stolen })).toMatchObject({
     because: expect.stringContaining("my-etcd-0 is no longer annotated"),
@@ -151,13 +151,13 @@ test("claim-disowned: missing annotations and other annotations have different m
   });
 });
 
-test("replica-set: a member that a user has stopped on its own claim gets one replica", () => {
+test("replica-set: a member that a user stopped gets one replica on its own claim", () => {
   expect(opinion("replica-set", withReplicas(settled, 0))).toMatchObject({
     step: { replicaSet: { spec: { replicas: 1 } } },
   });
 });
 
-test("replica-set: a ReplicaSet without replicas gets the default of one, and keeps its selector", () => {
+test("replica-set: a ReplicaSet without a replicas field gets one replica and keeps its selector", () => {
   const joined = peer({ stage: "joined" });
   const fenced = { ...settled, claim: stolen, replicaSet: joined.replicaSet };
   const { replicas, selector, template } = settled.replicaSet!.spec!;

@@ -44,10 +44,10 @@ const template = (cluster: object) => ({
   clusterTemplate: { clusterName: "restored", spec: { replicas: 3, ...cluster } },
 });
 
-describe("to a point in time", () => {
+describe("restore to a point in time:", () => {
   const until = (spec: object) => made({ ...spec, until: { time: "2026-01-01T11:00:00Z" } });
 
-  test("a throw-away etcd of the snapshot runs while the agent replays changes, before etcdutl takes its snapshot", () => {
+  test("a temporary etcd serves the snapshot while the agent replays changes, before etcdutl restores", () => {
     const pod = podOf(until({}));
     const containers = [...pod.initContainers] as readonly Container[];
     expect(containers.map(({ name }) => name)).toEqual(["fetch", "base", "replica", "replay", "etcdutl"]);
@@ -86,7 +86,7 @@ describe("to a point in time", () => {
     expect(taskOf(podOf(made({ until: { revision: "7" } })).initContainers[3 as 0]).until).toEqual({ revision: "7" });
   });
 
-  test("authentication is kept where the operator can log in, and lifted while changes are replayed", () => {
+  test("auth stays enabled where the operator can log in, and is disabled while changes are replayed", () => {
     const tls = { peer: { provider: "Operator" }, client: { provider: "Operator", verifyClients: true } };
     const auths = [
       { spec: { tls, auth: { enabled: true } }, kept: "Keep", lifted: "Lift" },
@@ -101,7 +101,7 @@ describe("to a point in time", () => {
     }
   });
 
-  test("the replaying agent can read an archive on a volume, with its key", () => {
+  test("the replaying agent mounts the archive's volume and the encryption key", () => {
     const pod = podOf(until(ON_VOLUME));
     const replay = pod.initContainers[3 as 0];
     expect(taskOf(replay)).toMatchObject({
@@ -117,7 +117,7 @@ describe("to a point in time", () => {
     ]);
   });
 
-  test("attempts that would fail in the same way are not made", () => {
+  test("the Job fails at once on exit codes of containers that would fail again", () => {
     const rules = (until({}).spec as { podFailurePolicy: { rules: { onExitCodes?: { containerName: string } }[] } })
       .podFailurePolicy.rules;
     const names = rules.map(({ onExitCodes }) => onExitCodes?.containerName);
@@ -125,7 +125,7 @@ describe("to a point in time", () => {
   });
 });
 
-test("the Job is owned by the restore, and is named after its uid and the member's ordinal", () => {
+test("the Job is owned by the EtcdRestore and named after its uid and the member's ordinal", () => {
   const { metadata, spec, ...kind } = made();
   expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
   expect(metadata).toEqual({
@@ -142,7 +142,7 @@ test("the Job is owned by the restore, and is named after its uid and the member
   expect(spec?.template.metadata).toEqual({ labels: LABELS });
 });
 
-test("a failure that would repeat is not retried in any container, and evictions do not count", () => {
+test("the Job fails at once on exit codes that would repeat, and does not count evictions", () => {
   const rule = (containerName: string, values: readonly number[]) => ({
     action: "FailJob",
     onExitCodes: { containerName, operator: "In", values },
@@ -161,7 +161,7 @@ test("a failure that would repeat is not retried in any container, and evictions
   });
 });
 
-test("the pod meets restricted pod security, like the member's, and has no token", () => {
+test("the pod meets restricted pod security with the member's user IDs, and has no service account token", () => {
   const { containers: _, initContainers: __, volumes: ___, topologySpreadConstraints: ____, ...spec } = podOf(made());
   expect(spec).toEqual({
     restartPolicy: "Never",
@@ -189,12 +189,12 @@ test("the pod meets restricted pod security, like the member's, and has no token
   });
 });
 
-describe("its containers, one after another:", () => {
+describe("the pod's containers:", () => {
   const confined = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
   const work = `/var/lib/etcd/.restore-${UID}`;
   const DATA = { name: "etcd-data", mountPath: "/var/lib/etcd" };
 
-  test("the agent fetches the snapshot, with the store's credentials and the key", () => {
+  test("the agent fetches the snapshot with the store's credentials and the expected checksum", () => {
     const [bringing] = podOf(made()).initContainers;
     const { env: _, ...rest } = bringing;
     expect(rest).toEqual({
@@ -217,14 +217,14 @@ describe("its containers, one after another:", () => {
     });
   });
 
-  test("for an EtcdBackup without a checksum it expects only the uid", () => {
+  test("the agent expects only the backup's uid when the EtcdBackup has no checksum", () => {
     const { object: _, ...status } = sourceBackup().status ?? {};
     const [bringing] = podOf(made({}, { backup: { ...sourceBackup(), status } })).initContainers;
     expect(taskOf(bringing)).toMatchObject({ expect: { backupUID: "0123456789-uid-of-backup" } });
     expect(taskOf(bringing).expect).not.toHaveProperty("sha256");
   });
 
-  test("for a URL it expects nothing", () => {
+  test("the agent expects neither uid nor checksum for a URL", () => {
     const [bringing] = podOf(made(BY_URL)).initContainers;
     const snapshot = restore({ stage: "claims", spec: BY_URL });
     const task = taskOf(bringing);
@@ -234,7 +234,7 @@ describe("its containers, one after another:", () => {
     expect(task).not.toHaveProperty("encryption");
   });
 
-  test("for a volume it mounts the claim read-only, and the key", () => {
+  test("the agent mounts a volume's claim read-only, and the encryption key", () => {
     const pod = podOf(made(ON_VOLUME));
     const [bringing, tool] = pod.initContainers;
     expect(taskOf(bringing)).toMatchObject({
@@ -256,7 +256,7 @@ describe("its containers, one after another:", () => {
     });
   });
 
-  test("etcdutl of the cluster's own release turns it into this member's data directory", () => {
+  test("etcdutl of the cluster's release restores the snapshot into this member's data directory", () => {
     const [, tool] = podOf(made()).initContainers;
     const url = (n: number) => `http://restored-${n}.restored.foo.svc:2380`;
     expect(tool).toEqual({
@@ -276,7 +276,7 @@ describe("its containers, one after another:", () => {
     });
   });
 
-  test("etcdutl has the image and the resources of the member", () => {
+  test("etcdutl has the image and resources of the member's etcd container", () => {
     const resources = { limits: { memory: "1Gi" } };
     const image = { repository: "example.test/etcd", pullPolicy: "Always", pullSecrets: [{ name: "pull" }] };
     const pod = podOf(
@@ -289,7 +289,7 @@ describe("its containers, one after another:", () => {
     expect(pod).toMatchObject({ imagePullSecrets: [{ name: "pull" }] });
   });
 
-  test("the agent moves the data directory into place in one rename", () => {
+  test("the agent moves the data directory to its final path", () => {
     const [finishing] = podOf(made({ resources: { limits: { memory: "300Mi" } } })).containers;
     expect(finishing).toMatchObject({
       name: "finish",

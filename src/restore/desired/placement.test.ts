@@ -16,7 +16,7 @@ function spread(labelSelector: object) {
   };
 }
 
-test("a pod has the member pod's node selection, and nothing else of it", () => {
+test("a restore pod has the node selection of the member's pod, and not its other fields", () => {
   const node = {
     nodeSelector: { disk: "fast" },
     tolerations: [{ key: "etcd", operator: "Exists" }],
@@ -33,7 +33,7 @@ test("a pod has the member pod's node selection, and nothing else of it", () => 
   expect(placed({ affinity })).toStrictEqual({ affinity });
 });
 
-describe("terms about the other members apply to the restore's pods:", () => {
+describe("pod selectors that match the cluster's members select the restore's pods instead:", () => {
   test.each([
     [{ matchLabels: { "etcd.improbable.io/cluster-name": "restored" } }],
     [{ matchLabels: { team: "shop" }, matchExpressions: [{ key: "team", operator: "In", values: ["shop", "x"] }] }],
@@ -57,7 +57,7 @@ describe("terms about the other members apply to the restore's pods:", () => {
   ])("%j", (selector) => expect(placed(spread(selector))).toStrictEqual(spread({ matchLabels: OWN })));
 });
 
-describe("terms about other pods stay:", () => {
+describe("pod selectors that do not match the cluster's members stay:", () => {
   test.each([
     [{ matchLabels: { app: "noisy" } }],
     [{ matchLabels: { team: "shop", "etcd.improbable.io/cluster-name": "another" } }],
@@ -75,7 +75,7 @@ describe("terms about other pods stay:", () => {
   ])("%j", (selector) => expect(placed(spread(selector))).toStrictEqual(spread(selector)));
 });
 
-test("nested terms of an affinity are translated", () => {
+test("selectors in an affinity's nested terms are replaced", () => {
   const term = (labelSelector: object) => ({
     affinity: {
       podAntiAffinity: {

@@ -167,7 +167,7 @@ function expectServed({ shown }: Replica): void {
   expect(validToDate.getTime()).toBeGreaterThan(clock.wallMs());
 }
 
-test("the first run makes the Secret, publishes its CA, and serves its certificate", async () => {
+test("the first run creates the Secret, publishes its CA, and serves its certificate", async () => {
   const replica = new Replica(objects, clock);
   expect(replica.keeper.fault).toBe("has no certificate yet");
   await replica.keeper.look(signal);
@@ -184,7 +184,7 @@ test("the first run makes the Secret, publishes its CA, and serves its certifica
   expect(replica.keeper.fault).toBeUndefined();
 });
 
-describe("definitions with a conversion webhook", () => {
+describe("CustomResourceDefinitions with a conversion webhook", () => {
   const kinds = ["etcdclusters", "etcdpeers"].map((plural) => `${plural}.etcd.improbable.io`);
 
   function define(name: string, conversion: object | undefined): void {
@@ -203,7 +203,7 @@ describe("definitions with a conversion webhook", () => {
     return (objects.objects.get(`customresourcedefinitions/${name}`) as CustomResourceDefinition).spec.conversion;
   }
 
-  test("get the CA bundle, and nothing else of them changes", async () => {
+  test("get the CA bundle, and no other field changes", async () => {
     for (const name of kinds) define(name, calling(NAMESPACE));
     await new Replica(objects, clock).keeper.look(signal);
     for (const name of kinds) {
@@ -214,7 +214,7 @@ describe("definitions with a conversion webhook", () => {
     }
   });
 
-  test("are unchanged without a webhook, or with another operator's", async () => {
+  test("are unchanged without a webhook, or with another operator's webhook", async () => {
     define(kinds[0]!, undefined);
     define(kinds[1]!, calling("elsewhere"));
     objects.writes.length = 0;
@@ -222,7 +222,7 @@ describe("definitions with a conversion webhook", () => {
     expect(objects.writes.filter((key) => key.startsWith("customresourcedefinitions"))).toEqual([]);
   });
 
-  test("that are installed while a process starts get the CA bundle soon, which lets the process read", async () => {
+  test("that are installed while the operator starts get the CA bundle within seconds, later within minutes", async () => {
     const stop = new AbortController();
     const replica = new Replica(objects, clock);
     replica.isStarting = true;
@@ -252,7 +252,7 @@ test("another operator's webhooks are unchanged", async () => {
   });
 });
 
-test("at rest nothing is written, and a standby replica does not even read the webhook configuration", async () => {
+test("nothing is written while nothing changes, and a standby replica does not read the webhook configuration", async () => {
   const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
   await leader.keeper.look(signal);
   standby.mayWrite = false;
@@ -271,7 +271,7 @@ test("at rest nothing is written, and a standby replica does not even read the w
   expect(objects.writes).toEqual([]);
 });
 
-test("replicas that start at once agree on one Secret: the later ones read the first one's", async () => {
+test("replicas that start at the same time agree on one Secret", async () => {
   const replicas = [new Replica(objects, clock), new Replica(objects, clock), new Replica(objects, clock)];
   const all = Promise.withResolvers<void>();
   let arrived = 0;
@@ -289,7 +289,7 @@ test("replicas that start at once agree on one Secret: the later ones read the f
   }
 });
 
-test("a replica that neither leads nor starts writes neither the Secret nor the CA bundle", async () => {
+test("a replica that neither leads nor is starting writes neither the Secret nor the CA bundle", async () => {
   const replica = new Replica(objects, clock);
   replica.mayWrite = false;
   expect(await replica.keeper.look(signal)).toBe(5_000);
@@ -297,7 +297,7 @@ test("a replica that neither leads nor starts writes neither the Secret nor the 
   expect(replica.shown).toBeUndefined();
 });
 
-test("a replica that has no certificate, and finds no Secret twice, makes it: the leader may not check for minutes", async () => {
+test("a replica without certificate creates a missing Secret at its second check, without being the leader", async () => {
   const replica = new Replica(objects, clock);
   replica.mayWrite = false;
   await replica.keeper.look(signal);
@@ -311,8 +311,8 @@ test("a replica that has no certificate, and finds no Secret twice, makes it: th
   expect(objects.writes).toEqual([]);
 });
 
-describe("a certificate that is due", () => {
-  test("is renewed in time, and every replica switches to the new one, which the API server trusts at all times", async () => {
+describe("a certificate that is due for renewal", () => {
+  test("is renewed, and every replica serves a trusted certificate all the time", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -333,7 +333,7 @@ describe("a certificate that is due", () => {
     for (const { shown } of [leader, standby]) expect(shown).toEqual(objects.material.serving);
   });
 
-  test("is renewed together with its CA when that is due: the old CA is trusted for one more hour", async () => {
+  test("is renewed with its CA when the CA is due, and the old CA is dropped later", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -351,7 +351,7 @@ describe("a certificate that is due", () => {
     expect(objects.trusted).toEqual([renewed]);
   });
 
-  test("both CAs are trusted before a certificate of the new one is served", async () => {
+  test("is replaced by one of a new CA, and both CAs are trusted for an hour", async () => {
     const leader = new Replica(objects, clock);
     await leader.keeper.look(signal);
     const [old, shown] = [objects.material.authority.certificate, leader.shown];
@@ -369,8 +369,8 @@ describe("a certificate that is due", () => {
   });
 });
 
-describe("a Secret that is", () => {
-  test("deleted is created again, and the CA of the replicas' certificates stays trusted until they serve new ones", async () => {
+describe("the webhooks' Secret", () => {
+  test("is created again after a deletion, and the old CA stays trusted until replicas serve new certificates", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -393,7 +393,7 @@ describe("a Secret that is", () => {
     expectServed(standby);
   });
 
-  test("deleted while another process starts: the certificate of the running one stays trusted", async () => {
+  test("is deleted while another replica starts, and the running replica's certificate stays trusted", async () => {
     const running = new Replica(objects, clock);
     await running.keeper.look(signal);
     running.mayWrite = false;
@@ -415,7 +415,7 @@ describe("a Secret that is", () => {
     { name: "not base64", data: { "tls.key": "%%%" }, says: "tls.key is not that of tls.crt" },
   ];
   for (const { name, data, says } of broken) {
-    test(`${name} is filled again, in place`, async () => {
+    test(`that is ${name} is filled again and keeps its uid`, async () => {
       const replica = new Replica(objects, clock);
       await replica.keeper.look(signal);
       const { metadata, data: whole } = objects.secret!;
@@ -431,7 +431,7 @@ describe("a Secret that is", () => {
     });
   }
 
-  test("filled with a key of another certificate is filled again", async () => {
+  test("is unusable with a key of another certificate", async () => {
     const [one, other] = [new Objects(), new Objects()];
     for (const each of [one, other]) await new Replica(each, clock).keeper.look(signal);
     const mixed = { ...one.secret!.data, "tls.key": other.secret!.data!["tls.key"]! };
@@ -440,7 +440,7 @@ describe("a Secret that is", () => {
     expect(materialOf({ data: foreign })).toEqual({ unusable: "ca.key is not that of ca.crt" });
   });
 
-  test("filled with a certificate of a CA with the same name, or for another host, gets a new certificate", async () => {
+  test("gets a new certificate when its certificate is of a forged CA or another host", async () => {
     const replica = new Replica(objects, clock);
     await replica.keeper.look(signal);
     const { authority } = objects.material;
@@ -463,7 +463,7 @@ describe("a Secret that is", () => {
     }
   });
 
-  test("filled by a CA that is not published yet is not served by a replica that cannot publish it", async () => {
+  test("is not served by a standby replica before its CA is published", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -486,7 +486,7 @@ describe("a Secret that is", () => {
     expectServed(standby);
   });
 
-  test("deleted together with the CA bundle: a running process remembers the CA of the others", async () => {
+  test("is deleted with the CA bundle, and the leader publishes the CAs of served certificates again", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -498,7 +498,7 @@ describe("a Secret that is", () => {
     for (const replica of [leader, standby]) expectServed(replica);
   });
 
-  test("not the operator's is not written: it is used while valid, and reported when broken", async () => {
+  test("without the operator's label is never written, used while valid, and reported when broken", async () => {
     await new Replica(objects, clock).keeper.look(signal);
     const { metadata, ...rest } = objects.secret!;
     const { labels: _, ...bare } = metadata;
@@ -519,7 +519,7 @@ describe("a Secret that is", () => {
   });
 });
 
-describe("clocks", () => {
+describe("wrong clocks", () => {
   /** A clock that is wrong by so much. */
   const off = (ms: number): Clock => ({
     wallMs: () => clock.wallMs() + ms,
@@ -529,7 +529,7 @@ describe("clocks", () => {
   });
 
   for (const hours of [-23, 23]) {
-    test(`a replica with a clock ${hours} hours off makes a valid certificate, and writes nothing twice`, async () => {
+    test(`a replica with a clock that is ${hours} hours off makes a valid certificate, and replicas do not rewrite it`, async () => {
       const wrong = new Replica(objects, off(hours * 3_600_000));
       await wrong.keeper.look(signal);
       expectServed(wrong);
@@ -548,7 +548,7 @@ describe("clocks", () => {
     expectServed(right);
   });
 
-  test("a certificate that expired while no process ran is replaced by the first that starts, before any leads", async () => {
+  test("a certificate that expired while no replica ran is replaced by the first replica that starts", async () => {
     await new Replica(objects, clock).keeper.look(signal);
     await clock.advance(500 * DAY_MS);
     const late = new Replica(objects, clock);
@@ -558,7 +558,7 @@ describe("clocks", () => {
   });
 });
 
-describe("failures", () => {
+describe("failures of the API server", () => {
   test("are logged once, do not end the loop, and are cleared after a success", async () => {
     const replica = new Replica(objects, clock);
     const down = new OperatorError("KubeUnavailable", "get secrets: no answer");
@@ -588,7 +588,7 @@ describe("failures", () => {
     expect(replica.shown).toBeDefined();
   });
 
-  test("without a webhook configuration the certificate is made all the same", async () => {
+  test("a certificate is created even when there is no webhook configuration", async () => {
     objects.objects.clear();
     const replica = new Replica(objects, clock);
     await replica.keeper.look(signal);
@@ -603,7 +603,7 @@ describe("failures", () => {
   });
 });
 
-test("no key is ever logged", async () => {
+test("no private key is logged", async () => {
   const replica = new Replica(objects, clock);
   await replica.keeper.look(signal);
   const secrets = [objects.secret!.data!["ca.key"]!, objects.secret!.data!["tls.key"]!];
@@ -624,12 +624,12 @@ test("no key is ever logged", async () => {
   }
 });
 
-test("a bundle is split into its certificates, in order; invalid ones are left out", () => {
+test("a CA bundle without a valid certificate has no certificates", () => {
   expect(certificatesIn("")).toEqual([]);
   expect(certificatesIn("-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----")).toEqual([]);
 });
 
-test("a replica that made a certificate publishes its CA, even when it learns in between that it does not lead", async () => {
+test("a replica that made a certificate publishes its CA once, even when it loses the leadership before that", async () => {
   const starting = new Replica(objects, clock);
   objects.failing = (call) => {
     if (call.startsWith("create secrets")) starting.mayWrite = false;

@@ -19,29 +19,29 @@ function leftOpen(of: EtcdCluster): EtcdCluster {
 const NEED = /^it is true; it needs spec\.tls\.client .* verifyClients true/;
 
 test.each<{ name: string; is: EtcdCluster; was?: EtcdCluster; refused?: readonly [string, RegExp] }>([
-  { name: "users with client certificates", is: wanting(secure), was: secure },
+  { name: "auth is accepted with client certificates", is: wanting(secure), was: secure },
   {
-    name: "users of an existing cluster without TLS",
+    name: "auth is refused in an existing cluster without TLS",
     is: wanting(plain),
     was: plain,
     refused: ["spec.auth.enabled", NEED],
   },
-  { name: "users of a new cluster without spec.tls", is: wanting(fresh) },
+  { name: "auth is accepted in a new cluster without spec.tls", is: wanting(fresh) },
   {
-    name: "users of a new cluster without client certificates",
+    name: "auth is refused in a new cluster that does not verify client certificates",
     is: wanting(unverified),
     refused: ["spec.auth.enabled", NEED],
   },
-  { name: "an unchanged invalid spec", is: wanting(plain), was: wanting(plain) },
-  { name: "disabled users without TLS", is: wanting(plain, false), was: plain },
+  { name: "an unchanged spec is accepted that has auth without TLS", is: wanting(plain), was: wanting(plain) },
+  { name: "disabled auth is accepted without TLS", is: wanting(plain, false), was: plain },
   {
-    name: "client certificates switched off while users exist",
+    name: "disabling client certificates is refused while auth is enabled",
     is: { ...on, spec: { ...on.spec, tls: unverified.spec.tls! } },
     was: on,
     refused: ["spec.auth.enabled", NEED],
   },
   {
-    name: "client certificates switched off together with an omitted spec.auth",
+    name: "disabling client certificates is refused when the edit also omits spec.auth",
     is: { ...unverified, status: on.status! },
     was: on,
     refused: [
@@ -49,9 +49,9 @@ test.each<{ name: string; is: EtcdCluster; was?: EtcdCluster; refused?: readonly
       /set spec\.auth\.enabled to false first, and wait until status\.auth\.enabled is false/,
     ],
   },
-  { name: "client certificates switched off without users", is: unverified, was: secure },
+  { name: "disabling client certificates is accepted without auth", is: unverified, was: secure },
   {
-    name: "client certificates switched off after users were",
+    name: "disabling client certificates is accepted after auth was disabled",
     is: unverified,
     was: withAuth(secured(), { wanted: false, recorded: false }).cluster,
   },

@@ -16,7 +16,7 @@ function marked(text: string | undefined, bytes = 0) {
   return { ...settled, metadata: { ...settled.metadata, annotations }, spec: { ...settled.spec, podTemplate } };
 }
 
-describe("the annotation of fields that v1alpha1 lacks, on an object of v1beta1", () => {
+describe("the annotation with v1beta1 fields that v1alpha1 lacks", () => {
   test.each([
     ["{", "it is no JSON object; it must be what a conversion has written; leave it as it was read"],
     ['{"paused":"maybe"}', 'its fields do not fit v1beta1: spec.paused is "maybe"; it must be a boolean; leave it'],
@@ -25,20 +25,20 @@ describe("the annotation of fields that v1alpha1 lacks, on an object of v1beta1"
       TOO_LARGE,
       "v1alpha1 does not show all fields of this EtcdCluster, and writing it would drop the rest; write v1beta1",
     ],
-  ])("is refused when an edit adds or changes it: %s", (text, words) => {
+  ])("is refused when an edit of a v1beta1 object adds or changes it to %s", (text, words) => {
     for (const before of [undefined, marked(undefined), marked("other")]) {
       const { refusals } = beyondFindings(marked(text), before);
       expect(refusals).toEqual([{ field: `metadata.annotations[${BEYOND}]`, message: expect.stringContaining(words) }]);
     }
   });
 
-  test("may be unchanged or removed", () => {
+  test("is accepted when it is unchanged or removed", () => {
     for (const text of ["{", TOO_LARGE, undefined])
       expect(beyondFindings(marked(text), marked(text ?? "{"))).toEqual({ refusals: [], warnings: [] });
   });
 });
 
-describe("an object that v1alpha1 cannot show", () => {
+describe("an object too large for v1alpha1", () => {
   test("is refused when an edit makes it so, and accepted when it was so before", () => {
     const [small, large, larger] = [0, 300_000, 400_000].map((bytes) => marked(undefined, bytes));
     const message = expect.stringContaining("v1alpha1 could not show the object");
@@ -48,7 +48,7 @@ describe("an object that v1alpha1 cannot show", () => {
     expect(beyondFindings(small!, large)).toEqual({ refusals: [], warnings: [] });
   });
 
-  test("a cluster with members that v1alpha1 may not show gets a warning, once", () => {
+  test("gets a warning from 100 kB on, when an edit crosses that size", () => {
     const warnings = [
       expect.stringContaining("spec has 120 kB in fields that v1alpha1 does not have; above 100 kB members may not"),
     ];
@@ -58,7 +58,7 @@ describe("an object that v1alpha1 cannot show", () => {
   });
 });
 
-test("the webhook's response has the refusal and the warning", async () => {
+test("is refused or warned of in the webhook's response", async () => {
   const kube = { create: () => Promise.reject(new Error("tried")), list: () => Promise.resolve({ items: [] }) };
   const tools = {
     kube: kube as unknown as KubeClient,

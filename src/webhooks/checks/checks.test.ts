@@ -24,7 +24,7 @@ function withResources(resources: object) {
   return spec({ podTemplate: { spec: { containers: [{ name: "etcd", resources }] } } });
 }
 
-describe("the number of members", () => {
+describe("a warning about the number of members", () => {
   const said: readonly (readonly [number, RegExp | undefined])[] = [
     [0, /^spec\.replicas is 0: no member is created until it is 1 or more$/],
     [1, /^spec\.replicas is 1: each restart of the member is an outage/],
@@ -35,13 +35,13 @@ describe("the number of members", () => {
     [6, /no more members than 5, and/],
     [7, undefined],
   ];
-  test.each(said)("%i", (replicas, words) => {
+  test.each(said)("for %i members: %s", (replicas, words) => {
     const warnings = replicaWarnings({ ...spec({}), replicas }, undefined);
     expect(warnings).toHaveLength(words === undefined ? 0 : 1);
     if (words !== undefined) expect(warnings[0]).toMatch(words);
   });
 
-  test("is checked when it changes, not at every edit", () => {
+  test("is given when the number changes, not at every edit", () => {
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 4, version: "3.6.1" }))).toEqual([]);
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 3 }))).toHaveLength(1);
     const stopped = { ...spec({}), replicas: 0 };
@@ -52,10 +52,10 @@ describe("the number of members", () => {
   });
 });
 
-describe("a release", () => {
+describe("spec.version", () => {
   const running = (...versions: readonly (string | undefined)[]) => recording(cluster(), ...versions).cluster;
   const cases: readonly { name: string; before: EtcdCluster | undefined; to: string; says: string | undefined }[] = [
-    { name: "is free for a new cluster", before: undefined, to: "3.9.0", says: undefined },
+    { name: "is not restricted for a new cluster", before: undefined, to: "3.9.0", says: undefined },
     {
       name: "may be the next minor version",
       before: running("3.6.16", "3.6.16", "3.6.16"),
@@ -69,13 +69,13 @@ describe("a release", () => {
       says: undefined,
     },
     {
-      name: "may not be two minor versions back",
+      name: "may not be two minor versions lower",
       before: running("3.7.3", "3.7.3", "3.7.3"),
       to: "3.5.35",
       says: "is 3.5.35; from 3.7.3 to 3.5.35 is a downgrade by more than one minor version; go to 3.6 first",
     },
     {
-      name: "may not be two minor versions from any member's",
+      name: "may not be two minor versions from any member's version",
       before: running("3.6.16", "3.6.16", "3.7.3"),
       to: "3.5.35",
       says: "is 3.5.35; from 3.7.3 to 3.5.35 is a downgrade by more than one minor version; go to 3.6 first",
@@ -87,25 +87,25 @@ describe("a release", () => {
       says: "is 3.7.3; from 3.5.35 to 3.7.3 skips 3.6",
     },
     {
-      name: "is free while no member has run",
+      name: "is not restricted while no member has run",
       before: cluster({ stage: "new" }).cluster,
       to: "3.9.0",
       says: undefined,
     },
     {
-      name: "is not compared with a custom build",
+      name: "is not compared with members of a custom build",
       before: running("ours", "ours", "ours"),
       to: "3.9.0",
       says: undefined,
     },
     {
-      name: "that is not a version is refused by the schema instead",
+      name: "is checked by the schema when it is not a version",
       before: running("3.6.16"),
       to: "newest",
       says: undefined,
     },
     {
-      name: "is not checked again when it is unchanged",
+      name: "is not checked when it is unchanged",
       before: running("3.4.1", "3.4.1", "3.4.1"),
       to: cluster().cluster.spec.version,
       says: undefined,
@@ -127,32 +127,44 @@ test("a NetworkPolicy with an unknown field is refused when an edit adds it", ()
   expect(networkPolicyRefusals(spec({}), misspelt)).toEqual([]);
 });
 
-describe("resources", () => {
+describe("warnings about resources:", () => {
   const enough = { cpu: "1", memory: "2Gi" };
   const cases: readonly { name: string; resources: object; says: readonly RegExp[] }[] = [
     {
-      name: "none",
+      name: "for a container without requests",
       resources: {},
       says: [/^spec\.podTemplate\.spec\.containers\[etcd\]\.resources\.requests has no cpu and no memory: /],
     },
-    { name: "of memory only", resources: { requests: { memory: "1Gi" } }, says: [/requests has no cpu: /] },
-    { name: "for the CPU only", resources: { requests: { cpu: 1 } }, says: [/requests has no memory: /] },
-    { name: "for both", resources: { requests: enough }, says: [] },
-    { name: "as limits, which Kubernetes uses as requests", resources: { limits: enough }, says: [] },
     {
-      name: "with less memory than etcd's quota",
+      name: "for a request of memory only",
+      resources: { requests: { memory: "1Gi" } },
+      says: [/requests has no cpu: /],
+    },
+    { name: "for a request of CPU only", resources: { requests: { cpu: 1 } }, says: [/requests has no memory: /] },
+    { name: "none for requests of CPU and memory", resources: { requests: enough }, says: [] },
+    { name: "none for limits, which Kubernetes uses as requests", resources: { limits: enough }, says: [] },
+    {
+      name: "for a memory limit below etcd's quota",
       resources: { requests: enough, limits: { memory: "2047Mi" } },
       says: [
         /^spec\.podTemplate\.spec\.containers\[etcd\]\.resources\.limits\.memory is 2047Mi: .* quota of 2Gi.*; use 2Gi or more$/,
       ],
     },
-    { name: "in other units", resources: { requests: enough, limits: { memory: "2e9" } }, says: [/is 2e9: /] },
     {
-      name: "as a number",
+      name: "for a memory limit in other units below the quota",
+      resources: { requests: enough, limits: { memory: "2e9" } },
+      says: [/is 2e9: /],
+    },
+    {
+      name: "for a memory limit as a number below the quota",
       resources: { requests: enough, limits: { memory: 2 ** 31 - 1 } },
       says: [/is 2147483647: /],
     },
-    { name: "just enough", resources: { requests: enough, limits: { memory: 2 ** 31 } }, says: [] },
+    {
+      name: "none for a memory limit equal to the quota",
+      resources: { requests: enough, limits: { memory: 2 ** 31 } },
+      says: [],
+    },
   ];
 
   const quotas: readonly { etcd: object; storage?: object; limit: string; says: readonly RegExp[] }[] = [
@@ -164,7 +176,7 @@ describe("resources", () => {
     { etcd: { quotaBackendBytes: "Auto" }, storage: { size: "1Ti" }, limit: "7Gi", says: [/quota of 8Gi, /] },
   ];
   for (const { etcd, storage, limit, says } of quotas) {
-    test(`with ${limit} of memory and ${JSON.stringify({ ...etcd, ...storage })}`, () => {
+    test(`for a memory limit of ${limit} and ${JSON.stringify({ ...etcd, ...storage })}`, () => {
       const wanted = withResources({ requests: enough, limits: { memory: limit } });
       const given = { ...wanted, ...spec({ etcd, ...(storage && { storage }) }), podTemplate: wanted.podTemplate };
       const warnings = resourceWarnings(given, undefined);
@@ -192,7 +204,7 @@ describe("resources", () => {
     { etcd: { quotaBackendBytes: 4e9 }, size: "8Gi", says: undefined },
   ];
   for (const { etcd, size, says } of volumes)
-    test(`of ${size} and ${JSON.stringify(etcd)}`, () => {
+    test(`for a volume of ${size} and ${JSON.stringify(etcd)}`, () => {
       const given = spec({ ...(etcd && { etcd }), storage: { size } });
       const warnings = quotaWarnings(given, undefined);
       expect(warnings).toEqual(
@@ -209,13 +221,13 @@ describe("resources", () => {
     });
   }
 
-  test("are checked when they change, not at every edit", () => {
+  test("are given when resources change, not at every edit", () => {
     const wanting = withResources({ requests: {} });
     expect(resourceWarnings({ ...wanting, replicas: 5 }, wanting)).toEqual([]);
     expect(resourceWarnings(wanting, withResources({ requests: enough }))).toHaveLength(1);
   });
 
-  test("every warning is short enough to be shown whole", () => {
+  test("are short enough to be shown completely", () => {
     const worst = { ...withResources({ requests: {}, limits: { memory: "1".repeat(32) } }), replicas: 6 };
     const wanting = {
       ...worst,
@@ -230,18 +242,18 @@ describe("resources", () => {
   });
 });
 
-describe("kept claims with the cluster's name", () => {
+describe("existing claims with the cluster's name", () => {
   const { cluster: object } = cluster();
   const { clusterID, initialMembers } = object.status!.identity!;
   const kept = initialMembers.map(({ name, id }) => claim(name, claimIdentity(clusterID, id)));
   const foreign = claim("my-etcd-3", claimIdentity("ffff", "1"));
 
-  test("of the same cluster are accepted, and so is their absence", () => {
+  test("of the same cluster are accepted", () => {
     expect(keptClaimRefusals(object, kept)).toEqual([]);
     expect(keptClaimRefusals(object, [])).toEqual([]);
   });
 
-  test("of two clusters are refused, with the message of the rule that would wait", () => {
+  test("of two clusters are refused with the message of the rule that would wait", () => {
     const [refusal, ...more] = keptClaimRefusals(object, [...kept, foreign]);
     expect(more).toEqual([]);
     expect(refusal?.field).toBe("metadata.name");
@@ -255,18 +267,18 @@ describe("kept claims with the cluster's name", () => {
     expect(keptClaimRefusals(object, [...kept, going])).toEqual([]);
   });
 
-  test("that are quarantined do not count", () => {
+  test("that are quarantined are ignored", () => {
     const labels = { ...foreign.metadata.labels, "etcd.improbable.io/quarantined": "true" };
     expect(keptClaimRefusals(object, [...kept, { ...foreign, metadata: { ...foreign.metadata, labels } }])).toEqual([]);
   });
 
-  test("of another cluster are refused, whatever a user writes into the status", () => {
+  test("of another cluster are refused when the cluster has a status", () => {
     expect(object.status).toBeDefined();
     expect(keptClaimRefusals(object, [...kept, foreign])).toHaveLength(1);
   });
 });
 
-describe("the ReplicaSet of the dry run", () => {
+describe("the dry run's ReplicaSet", () => {
   const { cluster: object } = cluster();
   const affinity = { nodeAffinity: {} };
   const wanted: EtcdCluster = {
@@ -279,13 +291,13 @@ describe("the ReplicaSet of the dry run", () => {
   };
   const trial = trialReplicaSet(wanted, "registry.example/etcd", "0a1b");
 
-  test("has an unused name, and no owner, which does not exist yet", () => {
+  test("has an unused name and no owner", () => {
     expect(trial.metadata).toMatchObject({ name: "my-etcd-0-trial-0a1b", namespace: "foo" });
     expect(trial.metadata.ownerReferences).toBeUndefined();
     expect(trial.metadata.labels).toMatchObject({ "app.kubernetes.io/managed-by": "etcd-cluster-operator" });
   });
 
-  test("has the pod of the first member, with the user's pod template", () => {
+  test("has the pod of the first member with the user's pod template", () => {
     expect(trial.spec?.template).toMatchObject({
       metadata: { annotations: { a: "b" } },
       spec: {
@@ -297,7 +309,7 @@ describe("the ReplicaSet of the dry run", () => {
   });
 });
 
-describe("a refused dry run", () => {
+describe("the API server's refusal of the dry run", () => {
   const podTemplate = {
     metadata: { labels: { team: "shop" }, annotations: { a: "b" } },
     spec: {
@@ -375,7 +387,7 @@ describe("a refused dry run", () => {
     ["spec.containers[0].image", undefined],
   ];
   for (const [path, field, given] of places) {
-    test(`at ${path} is ${field === undefined ? "not caused by the edit" : `reported for ${field}`}`, () => {
+    test(`at ${path} is ${field === undefined ? "ignored" : `reported for ${field}`}`, () => {
       const causes = [{ field: `spec.template.${path}`, message: "Invalid value" }];
       const refusals = field === undefined ? [] : [{ field: `spec.podTemplate.${field}`, message: "Invalid value" }];
       expect(findings(422, { reason: "Invalid", details: { causes } }, given)).toEqual({ refusals, warnings: [] });
@@ -393,7 +405,7 @@ describe("a refused dry run", () => {
     expect(findings(422, { reason: "Invalid", details: { causes } }, { image })).toEqual({ refusals, warnings: [] });
   });
 
-  test("because of unknown fields is reported for the user's fields only", () => {
+  test("for unknown fields is reported for the user's fields only", () => {
     const unknown = ["containers[0].startupProbe.often", "containers[1].imagePulPolicy", "tolerations[0].kee"];
     const message = `ReplicaSet in version "v1" cannot be handled as a ReplicaSet: strict decoding error: ${unknown
       .map((field) => `unknown field "spec.template.spec.${field}"`)
@@ -408,7 +420,7 @@ describe("a refused dry run", () => {
     });
   });
 
-  test("because of a wrong type is reported for the field, even without the item's index", () => {
+  test("for a wrong type is reported for the field without its index", () => {
     const sentence = (path: string) =>
       `json: cannot unmarshal string into Go struct field Container.${path} of type bool`;
     const findingsAt = (path: string) => {
@@ -425,7 +437,7 @@ describe("a refused dry run", () => {
 
   const resources = "spec.template.spec.containers[0].resources";
 
-  test("because of the pod template has Kubernetes' messages, for the user's fields", () => {
+  test("for values in the pod template is reported with Kubernetes' messages", () => {
     const causes = [
       { field: `${resources}.requests`, message: `Invalid value: "2": must be less than or equal to cpu limit of 1` },
       { field: "spec.template.spec.affinity.nodeAffinity.a[0]", message: "Required value" },
@@ -444,14 +456,14 @@ describe("a refused dry run", () => {
     });
   });
 
-  test("because of the operator's own fields is not caused by the edit", () => {
+  test("for the operator's own fields is ignored", () => {
     const causes = [{ field: "spec.template.spec.hostname", message: "Invalid value" }];
     expect(findings(422, { reason: "Invalid", details: { causes } })).toEqual({ refusals: [], warnings: [] });
     const message = 'strict decoding error: unknown field "spec.template.spec.hostAliases"';
     expect(findings(400, { reason: "BadRequest", message })).toEqual({ refusals: [], warnings: [] });
   });
 
-  test("because of a webhook, policy or quota is a warning, whatever its status", () => {
+  test("by a webhook, policy or quota becomes a warning", () => {
     const causes = [{ field: `${resources}.limits`, message: "too much" }];
     const texts = [
       {
@@ -482,7 +494,7 @@ describe("a refused dry run", () => {
     }
   });
 
-  test("that failed for another reason has no findings", () => {
+  test("for any other reason is ignored", () => {
     for (const error of [
       new OperatorError("KubeUnavailable", "no answer"),
       new OperatorError("KubeInvalid", "without a Status"),
@@ -499,7 +511,7 @@ describe("a refused dry run", () => {
   });
 });
 
-describe("a template that gives the member's keys to other containers", () => {
+describe("a pod template that gives the member's TLS keys to other containers", () => {
   const { cluster: running } = cluster();
   const { status: _, ...asked } = running;
   const podTemplate = { spec: { shareProcessNamespace: true } };

@@ -8,13 +8,18 @@ function asking(text?: string): EtcdCluster {
   return cluster(text === undefined ? {} : { annotations: { [DRY_RUN_ANNOTATION]: text } }).cluster;
 }
 
-describe("the annotation for a dry run", () => {
+describe("the dry-run annotation", () => {
   const cases: readonly (readonly [string, EtcdCluster | undefined, string | undefined, string | undefined])[] = [
-    ["with an edit is accepted", asking(), '{"replicas":5}', undefined],
-    ["without an edit is refused", asking(), "true", 'it is "true"; it must be a JSON object'],
-    ["without an edit is refused on a new cluster", undefined, "true", 'it is "true"; it must be a JSON object'],
-    ["without an edit is accepted when it is unchanged", asking("true"), "true", undefined],
-    ["without an edit is refused when it changes", asking("true"), "5", 'it is "5"; it must be'],
+    ["is accepted when it is a JSON object", asking(), '{"replicas":5}', undefined],
+    ["is refused when it is not a JSON object", asking(), "true", 'it is "true"; it must be a JSON object'],
+    [
+      "is refused on a new cluster when it is not a JSON object",
+      undefined,
+      "true",
+      'it is "true"; it must be a JSON object',
+    ],
+    ["is accepted when it is invalid and unchanged", asking("true"), "true", undefined],
+    ["is refused when it changes to another invalid value", asking("true"), "5", 'it is "5"; it must be'],
     ["may be removed", asking("true"), undefined, undefined],
   ];
   test.each(cases)("%s", (_, before, now, why) => {

@@ -8,14 +8,14 @@ function asking(words?: string) {
 }
 
 test.each([
-  ["a wish", "all", asking(), 0],
-  ["another wish", "all-2", asking("all"), 0],
-  ["no wish", "clients", asking(), 1],
-  ["an invalid request, on a new cluster", "clients", undefined, 1],
-  ["an unchanged invalid request", "clients", asking("clients"), 0],
-  ["an invalid request in place of another", "now", asking("clients"), 1],
-  ["nothing", undefined, asking("clients"), 0],
-])("the annotation is checked: %s", (_, words, before, refused) => {
+  ["a request is accepted", "all", asking(), 0],
+  ["another request is accepted", "all-2", asking("all"), 0],
+  ["an unknown value is refused", "clients", asking(), 1],
+  ["an unknown value is refused on a new cluster", "clients", undefined, 1],
+  ["an unchanged unknown value is accepted", "clients", asking("clients"), 0],
+  ["an unknown value is refused in place of another", "now", asking("clients"), 1],
+  ["its removal is accepted", undefined, asking("clients"), 0],
+])("annotation rotate-ca: %s", (_, words, before, refused) => {
   const refusals = rotationRefusals(asking(words), before);
   expect(refusals).toHaveLength(refused);
   for (const { field, message } of refusals)

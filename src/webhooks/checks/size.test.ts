@@ -10,7 +10,7 @@ const withText = (characters: number) =>
     spec: { podTemplate: { spec: { text: "x".repeat(characters) } } },
   }) as unknown as EtcdCluster;
 
-test("an EtcdCluster may be as large as the operator reads it", () => {
+test("an EtcdCluster is refused when its spec is larger than the operator reads", () => {
   expect(sizeRefusals(withText(131_000))).toEqual([]);
   expect(sizeRefusals(withText(131_072))).toEqual([
     {

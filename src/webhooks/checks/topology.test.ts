@@ -23,21 +23,21 @@ const TWO = requiring([within(ZONE, "b", "a")]);
 const WORDS =
   "spec.podTemplate.spec restricts members to two zones, a and b: the loss of one of them may lose the quorum; use three zones";
 
-describe("two zones result in a warning", () => {
+describe("a required node affinity for two zones or nodes results in a warning", () => {
   const cases: readonly { name: string; pod: object; words?: string }[] = [
-    { name: "when they are listed", pod: TWO },
-    { name: "when one is listed twice", pod: requiring([within(ZONE, "b", "a", "b")]) },
-    { name: "when each has its own term", pod: requiring([within(ZONE, "a")], [within(ZONE, "b")]) },
+    { name: "when one term lists two zones", pod: TWO },
+    { name: "when one term lists a zone twice", pod: requiring([within(ZONE, "b", "a", "b")]) },
+    { name: "when each zone has its own term", pod: requiring([within(ZONE, "a")], [within(ZONE, "b")]) },
     {
-      name: "when there are other requirements",
+      name: "when the term has other requirements",
       pod: requiring([{ key: "disk", operator: "Exists" }, within(ZONE, "a", "b")]),
     },
     {
-      name: "when other terms exclude a third",
+      name: "when another term excludes the third zone",
       pod: requiring([within(ZONE, "a", "b", "c"), within(ZONE, "d", "b", "a")]),
     },
     {
-      name: "when they are nodes",
+      name: "when it lists two nodes",
       pod: requiring([within(HOST, "node-2", "node-1")]),
       words:
         "spec.podTemplate.spec restricts members to two nodes, node-1 and node-2: the loss of one of them may lose the quorum; use three nodes",
@@ -49,13 +49,16 @@ describe("two zones result in a warning", () => {
   });
 });
 
-describe("there is no warning for", () => {
+describe("no warning about zones is given for", () => {
   const cases: readonly (readonly [name: string, pod: unknown])[] = [
-    ["no word", undefined],
+    ["a missing pod spec", undefined],
     ["three zones", requiring([within(ZONE, "a", "b", "c")])],
-    ["one zone, which is deliberate", { nodeSelector: { [ZONE]: "a" } }],
-    ["two zones of which one is selected", { ...TWO, nodeSelector: { [ZONE]: "a" } }],
-    ["two zones or any other", requiring([within(ZONE, "a", "b")], [{ key: "disk", operator: "Exists" }])],
+    ["one zone", { nodeSelector: { [ZONE]: "a" } }],
+    ["two zones of which the node selector selects one", { ...TWO, nodeSelector: { [ZONE]: "a" } }],
+    [
+      "two zones or any node with another label",
+      requiring([within(ZONE, "a", "b")], [{ key: "disk", operator: "Exists" }]),
+    ],
     ["two excluded zones", requiring([{ key: ZONE, operator: "NotIn", values: ["a", "b"] }])],
     ["two values of another label", requiring([within("disk", "ssd", "nvme")])],
     ["two preferred zones", { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } } }],
@@ -69,7 +72,7 @@ describe("there is no warning for", () => {
     expect(topologyWarnings(spec(TWO, 3), spec(TWO, 1))).toEqual([WORDS]);
   });
 
-  test("an edit of other fields", () => {
+  test("an edit of other fields, or of the number of members", () => {
     expect(topologyWarnings(spec(TWO, 5), spec({ ...TWO, priorityClassName: "x" }, 3))).toEqual([]);
     expect(topologyWarnings(spec(TWO), spec({}))).toEqual([WORDS]);
   });

@@ -10,43 +10,48 @@ function waiving(text: string) {
   return cluster({ annotations: { [WAIVE_ANNOTATION]: text } }).cluster;
 }
 
-describe("waivers", () => {
+describe("the waiver annotation's waivers", () => {
   const before = waiving(`keep-quorum ${END}`);
   const cases = [
-    { name: "that are valid are accepted", now: `members-ready ${END}`, before: cluster().cluster, refused: 0 },
     {
-      name: "for the protection of data are refused",
+      name: "are accepted for a guard that may be waived",
+      now: `members-ready ${END}`,
+      before: cluster().cluster,
+      refused: 0,
+    },
+    {
+      name: "are refused for a guard that protects data",
       now: `keep-quorum ${END}`,
       before: cluster().cluster,
       refused: 1,
     },
     {
-      name: "for the protection of data are refused on a new cluster",
+      name: "are refused for a guard that protects data on a new cluster",
       now: `fence ${END}`,
       before: undefined,
       refused: 1,
     },
     {
-      name: "without an end are refused, each",
+      name: "are refused without an end, each",
       now: "members-ready, members-healthy",
       before: cluster().cluster,
       refused: 2,
     },
     {
-      name: "for too long are refused",
+      name: "are refused when they last too long",
       now: "members-ready until 2026-11-29T12:00:00Z",
       before: cluster().cluster,
       refused: 1,
     },
     {
-      name: "for too long are accepted when they are unchanged",
+      name: "are accepted when they last too long and are unchanged",
       now: "members-ready until 2026-11-29T12:00:00Z",
       before: waiving("members-ready until 2026-11-29T12:00:00Z"),
       refused: 0,
     },
-    { name: "that are invalid are accepted when they are unchanged", now: `keep-quorum ${END}`, before, refused: 0 },
+    { name: "are accepted when they are invalid and unchanged", now: `keep-quorum ${END}`, before, refused: 0 },
     {
-      name: "that are new are checked beside an unchanged one",
+      name: "are refused when one is added to an unchanged one",
       now: `keep-quorum ${END}, fence ${END}`,
       before,
       refused: 1,
