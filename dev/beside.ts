@@ -36,7 +36,9 @@ export class Beside {
   async run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Result> {
     // In a session of its own: its priority can be set as a whole, also where the kernel shares processors by session.
     // Ctrl-C does not reach it there; the kernel sends it SIGTERM when this process ends.
-    const child = spawn("setpriv", ["--pdeathsig", "TERM", "sh", "-c", KEEPER, "sh", ...argv], {
+    // It starts with its priority: a later change could miss children that it has just started.
+    const lower = ["nice", "-n", String(Math.max(0, this.#nice - getPriority()))];
+    const child = spawn("setpriv", ["--pdeathsig", "TERM", ...lower, "sh", "-c", KEEPER, "sh", ...argv], {
       detached: true,
       env: withSbin(env),
       stdio: ["ignore", "pipe", "pipe"],
