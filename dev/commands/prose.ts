@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
-import { lowerBudget } from "../../scripts/prose/budget.ts";
+import { counted, lowerBudget } from "../../scripts/prose/budget.ts";
 import { findingsOf } from "../../scripts/prose/repository.ts";
 import type { Finding } from "../../scripts/prose/rules.ts";
 import { Failure } from "../failure.ts";
@@ -51,14 +51,14 @@ function write(root: string): void {
   console.log("Written: scripts/prose/budget.json");
   if (over.length > 0)
     throw new Failure(
-      `These folders have more findings than allowed: ${over.join(", ")}. List them: npm run prose -- --changed`,
+      `These folders have more findings than allowed: ${over.join(", ")}. List them: npm run prose -- ${over.join(" ")}`,
     );
 }
 
 function show(findings: readonly Finding[]): void {
   for (const { file, line, rule, what, text } of findings)
     console.log(`${file}:${line} ${rule} (${what})\n    ${text.length > 200 ? `${text.slice(0, 199)}…` : text}`);
-  console.log(`${findings.length} findings`);
+  console.log(counted(findings.length));
 }
 
 type Lines = ReadonlyMap<string, readonly [first: number, last: number][]>;

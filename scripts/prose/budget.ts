@@ -22,11 +22,15 @@ export function problems(budget: Budget, counts: Budget): readonly string[] {
   return folders.flatMap((folder) => {
     const [allowed, found] = [budget[folder] ?? 0, counts[folder] ?? 0];
     if (found > allowed)
-      return [`${folder} has ${found} findings and may have ${allowed}; the new ones: npm run prose -- --changed`];
+      return [`${folder} has ${counted(found)} and may have ${allowed}; list them: npm run prose -- ${folder}`];
     if (found < allowed)
-      return [`${folder} has ${found} findings and may have ${allowed}; lower it: npm run prose -- --write`];
+      return [`${folder} has ${counted(found)} and may have ${allowed}; lower it: npm run prose -- --write`];
     return [];
   });
+}
+
+export function counted(findings: number): string {
+  return findings === 1 ? "1 finding" : `${findings} findings`;
 }
 
 /**

@@ -106,9 +106,9 @@ test("prose: findings are counted by folder, at most three levels deep", () => {
 
 test("prose: a folder fails with more findings than its budget, and with fewer until the budget is lowered", () => {
   expect(problems({ a: 1, b: 2, c: 3 }, { a: 1, b: 3, c: 2, d: 1 })).toEqual([
-    expect.stringMatching(/^b has 3 findings and may have 2; the new ones/),
+    expect.stringMatching(/^b has 3 findings and may have 2; list them/),
     expect.stringMatching(/^c has 2 findings and may have 3; lower it/),
-    expect.stringMatching(/^d has 1 findings and may have 0; the new ones/),
+    expect.stringMatching(/^d has 1 finding and may have 0; list them/),
   ]);
 });
 
