@@ -49,7 +49,12 @@ describe("a replayed revision", () => {
     test(`is refused when it ${what}`, async () => {
       await assert.rejects(apply(REVISION, memberOf(answer).member), (thrown) => {
         assert.ok(thrown instanceof AgentError);
-        assert.match(thrown.message, new RegExp(`has deleted ${answer.deleted} keys, not 2`));
+        assert.match(
+          thrown.message,
+          new RegExp(
+            `made revision ${answer.revision} and deleted ${answer.deleted} keys, but revision 7 with 2 deleted keys was expected`,
+          ),
+        );
         return true;
       });
     });

@@ -90,7 +90,7 @@ async function baseOf(task: ReplayTask, source: SnapshotSource, { store, clock, 
   // A different revision means that a lease expired or that an earlier attempt applied changes.
   const { revision: expected } = await factsOf(join(task.workDir, SNAPSHOT_FILE));
   const revision = await firstAnswer(source, clock, signal);
-  if (revision !== expected) throw diverged(`the throw-away etcd is at revision ${revision}`, expected);
+  if (revision !== expected) throw diverged(`the throw-away etcd is at revision ${revision}`, `revision ${expected}`);
   const [startedMs, atMs] = [Date.parse(manifest.startedAt), Date.parse(manifest.completedAt)];
   return { clusterID: manifest.cluster.id, revision, startedMs, atMs };
 }
@@ -152,8 +152,8 @@ export async function apply(
   }
   const applied = await member.apply(operations);
   if (applied.revision === revision && applied.deleted === deletions) return bytes;
-  const made = `revision ${applied.revision} of the throw-away etcd has deleted ${applied.deleted} keys, not ${deletions}`;
-  throw diverged(made, revision);
+  const made = `a change of the throw-away etcd made revision ${applied.revision} and deleted ${applied.deleted} keys`;
+  throw diverged(made, `revision ${revision} with ${deletions} deleted keys`);
 }
 
 async function saveSnapshot(
@@ -174,13 +174,14 @@ async function saveSnapshot(
     await file.close();
   }
   const { revision } = await factsOf(part);
-  if (revision !== expected) throw diverged(`the snapshot of the throw-away etcd has revision ${revision}`, expected);
+  if (revision !== expected)
+    throw diverged(`the snapshot of the throw-away etcd has revision ${revision}`, `revision ${expected}`);
   const { isAuthLifted } = await readExpectation(workDir);
   if (isAuthLifted === true) await onDisk(part, () => switchAuth(part, true));
   await onDisk(part, () => rename(part, path));
 }
 
-function diverged(what: string, expected: bigint): AgentError {
+function diverged(what: string, expected: string): AgentError {
   return new AgentError(
     "ReplayDiverged",
     `${what}, but ${expected} was expected; the throw-away etcd is built again from the backup`,
