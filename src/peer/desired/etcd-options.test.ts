@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
+import { RESERVED } from "#etcd/flags/reserved.ts";
 import { extraArguments, optionVariables, quotaBytes } from "#peer/desired/etcd-options.ts";
 
 function spec(etcd?: object, size: string | number = "8Gi") {
@@ -105,4 +107,35 @@ test("extraArgs are passed on the command line in a stable order", () => {
     "--max-request-bytes=4194304",
     "--max-txn-ops=256",
   ]);
+});
+
+describe("every field of spec.etcd", () => {
+  const fields: Record<string, unknown> = {
+    quotaBackendBytes: "4Gi",
+    autoCompaction: { mode: "Periodic", retention: "1h" },
+    snapshotCount: 5_000,
+    heartbeatInterval: "200ms",
+    electionTimeout: "2s",
+    extraArgs: { "max-txn-ops": "512" },
+  };
+  const reaching = (etcd: object) => [optionVariables(spec(etcd), undefined), extraArguments(spec(etcd))];
+
+  test("has a value in this test", () => {
+    expect(Object.keys(fields).sort()).toEqual(Object.keys(etcdSchema.shape).sort());
+  });
+
+  test.each(Object.keys(fields))("reaches the member: %s", (name) => {
+    const { [name]: _, ...others } = fields;
+    expect(reaching(fields)).not.toEqual(reaching(others));
+  });
+
+  test("sets a flag that extraArgs refuses", () => {
+    const flags = Object.keys(optionVariables(spec(fields), undefined)).map((variable) =>
+      variable
+        .replace(/^ETCD_/, "")
+        .toLowerCase()
+        .replaceAll("_", "-"),
+    );
+    expect(flags.filter((flag) => !RESERVED.has(flag))).toEqual([]);
+  });
 });
