@@ -10,7 +10,7 @@ import { STEP_TRAITS, type StepTraits } from "./step-traits.ts";
 
 // A kind of step that guards do not know by name is judged by its traits.
 
-const KIND = "defragment";
+const KIND = "a-kind-that-does-not-exist";
 const TRAITS: StepTraits = { ...STEP_TRAITS.disarmAlarm, changes: "data", needsList: true, interrupts: "member" };
 
 /** The guard that forbids a new kind of step with these traits; `undefined`: none. */
