@@ -31,6 +31,7 @@ import {
   NEXT_MINOR,
   OLD,
   ON_DELETE,
+  saying,
   silentFor,
   wanting,
   withCanary,
@@ -476,6 +477,15 @@ pairs.push(
     order: ["switch-auth", "cancel-downgrade"],
     so: "authentication is switched on before a downgrade is cancelled",
     given: downgrading(guarded({ state: PREPARED }), ["my-etcd-0", "my-etcd-2"]),
+  },
+  {
+    order: ["move-leader-to-newest", "await-learner"],
+    so: "a joining member gets no raft entries of etcd 3.5 from a leader of 3.6",
+    given: withArrival(
+      saying(wanting(NEXT_MINOR, { spec: { replicas: 4 } }), "my-etcd-2", { version: "3.7.1" }),
+      "my-etcd-3",
+      "added",
+    ),
   },
   {
     order: ["await-learner", "update-member-url"],

@@ -1,5 +1,5 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
-import { present } from "#base/observed.ts";
+import { present, unknown } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import {
@@ -143,6 +143,11 @@ testPlans(
       name: "recreates the EtcdPeer of a joined member also without a quorum",
       given: withoutPeers(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
       expect: "recreate-peer: createPeer my-etcd-2 fenced",
+    },
+    {
+      name: "warns that no member is added while claims outside the cache could not be read",
+      given: { ...cluster({ spec: { replicas: 5 } }), unseenClaims: unknown("no answer") },
+      expect: "warn: scale-up",
     },
     {
       name: "recreates the EtcdPeer of a recorded learner without a member list: it may be a voter",

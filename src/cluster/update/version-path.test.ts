@@ -154,6 +154,12 @@ describe("the path to a release", () => {
       isOpen: true,
     },
     {
+      name: "ignores the recorded release of a stuck member that never ran",
+      given: recording(unheard(neverStarted, "my-etcd-2"), "3.6.16", "3.6.16", "3.5.11"),
+      to: "3.7.0",
+      isOpen: true,
+    },
+    {
       name: "ignores the release of a member that never ran and has no pod",
       given: withPeer(withoutPod(unheard(neverStarted, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", {
         spec: { version: "3.5.11" },
