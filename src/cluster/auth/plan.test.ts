@@ -256,7 +256,7 @@ const cases: readonly PlanCase[] = [
   {
     name: "adds no user without a member list",
     given: { ...guarded({ state: PREPARED }), members: unknown("no answer") },
-    expect: "warn: await-quorum",
+    expect: "wait: await-quorum",
   },
   {
     name: "replaces a lost member although its next template would lock the operator out",

@@ -16,11 +16,6 @@ const outages: { name: string; given: ClusterSnapshot; expect: number }[] = [
   { name: "every second at first", given: outage, expect: 1_000 },
   { name: "at the interval for the member that went down last", given: sickTwo(50_000, 20_000), expect: 2_000 },
   { name: "every ten seconds after a long outage", given: sickTwo(3_600_000, 3_600_000), expect: 10_000 },
-  {
-    name: "every ten seconds when no member is missing but there is no leader",
-    given: { ...cluster(), members: unknown("no leader") },
-    expect: 10_000,
-  },
 ];
 test("remove-member: reports that spec.replacement.after Never cancels a replacement", () => {
   const marked = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement");
@@ -43,6 +38,24 @@ for (const { name, given, expect: wanted } of outages) {
     expect(awaitQuorum.decide(given)).toMatchObject({ next: "wait", recheckAfterMs: wanted, warn: true });
   });
 }
+
+/** All members answer, none can list the others, and Ready has this status for this long. */
+function electing(status: "True" | "False", ms: number): ClusterSnapshot {
+  const given = cluster();
+  const lastTransitionTime = new Date(given.takenAtMs - ms).toISOString();
+  const ready = { type: "Ready", status, reason: "QuorumLost", message: "", observedGeneration: 1, lastTransitionTime };
+  const live = { ...given.cluster, status: { ...given.cluster.status, conditions: [ready] } };
+  return { ...given, cluster: live, members: unknown("members of the cluster follow different leaders") };
+}
+
+test.each<[string, ClusterSnapshot, number, boolean]>([
+  ["no Warning in a cluster that was Ready", electing("True", 3_600_000), 1_000, false],
+  ["no Warning in a cluster without a status", { ...cluster(), members: unknown("no leader") }, 1_000, false],
+  ["no Warning before fifteen seconds", electing("False", 14_999), 1_499.9, false],
+  ["a Warning after fifteen seconds", electing("False", 15_000), 1_500, true],
+])("await-quorum: members that answer without a list cause %s", (_, given, recheckAfterMs, warn) => {
+  expect(awaitQuorum.decide(given)).toMatchObject({ next: "wait", recheckAfterMs, warn });
+});
 
 const joining = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
 
