@@ -4,8 +4,10 @@ import { awaitLearner } from "#cluster/members/rules/await-learner.ts";
 import { awaitQuorum } from "#cluster/members/rules/await-quorum.ts";
 import { removeMember } from "#cluster/members/rules/remove-member.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster, sickFor, withArrival, withRemoval } from "#kit/snapshots/cluster.ts";
-import { dialled } from "#kit/snapshots/cluster-changes.ts";
+import { dialled, withAlarms } from "#kit/snapshots/cluster-changes.ts";
+import { saying } from "#kit/snapshots/cluster-rolling.ts";
 
 // Messages, and recheck intervals.
 
@@ -39,22 +41,60 @@ for (const { name, given, expect: wanted } of outages) {
   });
 }
 
-/** All members answer, none can list the others, and Ready has this status for this long. */
-function electing(status: "True" | "False", ms: number): ClusterSnapshot {
+const NO_LIST = unknown("members of the cluster follow different leaders");
+
+/** All members answer, and none can list the others. The conditions have had this status for this long. */
+function electing(conditions: Readonly<Record<string, "True" | "False" | "Unknown">>, ms: number): ClusterSnapshot {
   const given = cluster();
   const lastTransitionTime = new Date(given.takenAtMs - ms).toISOString();
-  const ready = { type: "Ready", status, reason: "QuorumLost", message: "", observedGeneration: 1, lastTransitionTime };
-  const live = { ...given.cluster, status: { ...given.cluster.status, conditions: [ready] } };
-  return { ...given, cluster: live, members: unknown("members of the cluster follow different leaders") };
+  const told = Object.entries(conditions).map(([type, status]) => {
+    return { type, status, reason: "QuorumLost", message: "", observedGeneration: 1, lastTransitionTime };
+  });
+  const live = { ...given.cluster, status: { ...given.cluster.status, conditions: told } };
+  return { ...given, cluster: live, members: NO_LIST };
 }
 
+const leaderless = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
+  (given, name) => saying(given, name, { leaderId: undefined }),
+  electing({ Available: "True" }, 3_600_000),
+);
+
 test.each<[string, ClusterSnapshot, number, boolean]>([
-  ["no Warning in a cluster that was Ready", electing("True", 3_600_000), 1_000, false],
-  ["no Warning in a cluster without a status", { ...cluster(), members: unknown("no leader") }, 1_000, false],
-  ["no Warning before fifteen seconds", electing("False", 14_999), 1_499.9, false],
-  ["a Warning after fifteen seconds", electing("False", 15_000), 1_500, true],
+  ["no Warning in a cluster that was available", electing({ Available: "True" }, 3_600_000), 1_000, false],
+  ["no Warning during a long update", electing({ Ready: "False", Available: "True" }, 600_000), 1_000, false],
+  ["no Warning in a cluster without a status", { ...cluster(), members: NO_LIST }, 1_000, false],
+  ["no Warning before fifteen seconds", electing({ Available: "False" }, 14_999), 1_499.9, false],
+  ["a Warning after fifteen seconds", electing({ Available: "Unknown" }, 15_000), 1_500, true],
+  ["no Warning while none of them has a leader", leaderless, 1_000, false],
 ])("await-quorum: members that answer without a list cause %s", (_, given, recheckAfterMs, warn) => {
   expect(awaitQuorum.decide(given)).toMatchObject({ next: "wait", recheckAfterMs, warn });
+});
+
+test("await-quorum: only members that do not answer are called missing", () => {
+  const given = {
+    ...saying(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-0", { leaderId: undefined }),
+    members: NO_LIST,
+  };
+  expect(awaitQuorum.decide(given)).toMatchObject({
+    because: expect.stringMatching(/; missing: my-etcd-1, my-etcd-2$/),
+    warn: true,
+  });
+});
+
+test("await-quorum: a member is missing when a different member answers at its address without a leader", () => {
+  const other = saying(cluster(), "my-etcd-0", { leaderId: undefined, memberId: memberIdFromHex("abc") });
+  expect(awaitQuorum.decide({ ...other, members: NO_LIST })).toMatchObject({
+    because: expect.stringMatching(/; missing: my-etcd-0$/),
+  });
+});
+
+test("await-quorum: a member with the alarm CORRUPT is missing, although it answers", () => {
+  const { id } = cluster().cluster.status!.identity!.initialMembers[0]!;
+  const given = { ...withAlarms(cluster(), { type: "CORRUPT", id }), members: NO_LIST };
+  expect(awaitQuorum.decide(given)).toMatchObject({
+    because: expect.stringMatching(/; missing: my-etcd-0$/),
+    warn: true,
+  });
 });
 
 const joining = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");

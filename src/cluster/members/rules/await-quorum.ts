@@ -1,5 +1,5 @@
 import { recheckMs } from "#base/recheck.ts";
-import { sick } from "#cluster/members/members.ts";
+import { health, type KnownMember, sick } from "#cluster/members/members.ts";
 import { sickForMs } from "#cluster/members/patience.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -23,21 +23,33 @@ export const awaitQuorum: ClusterRule = {
     const { members } = snapshot;
     if (members.is === "present") return undefined;
     const why = members.is === "unknown" ? members.why : "no member was asked";
-    const because = `the members cannot be listed: ${why}`;
-    const missing = sick(snapshot);
+    const missing = sick(snapshot).filter((member) => !lacksOnlyLeader(snapshot, member));
     if (missing.length === 0) {
-      const lastsMs = notReadyForMs(snapshot);
+      const lastsMs = unavailableForMs(snapshot);
+      const because = `the members cannot be listed: ${why}`;
       return wait("await-quorum", because, recheckMs(lastsMs, OUTAGE), { warn: lastsMs >= ELECTION_MS });
     }
     const names = missing.map((member) => member.name).join(", ");
     const lastsMs = Math.min(...missing.map((member) => sickForMs(snapshot, member)));
-    return wait("await-quorum", `${because}; missing: ${names}`, recheckMs(lastsMs, OUTAGE), { warn: true });
+    const because = `the members cannot be listed: ${why}; missing: ${names}`;
+    return wait("await-quorum", because, recheckMs(lastsMs, OUTAGE), { warn: true });
   },
 };
 
-/** For how long the status has had Ready False, in milliseconds; nothing when it is True or was never written. */
-function notReadyForMs({ cluster, takenAtMs }: ClusterSnapshot): number {
-  const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
-  const sinceMs = ready?.status === "False" ? Date.parse(ready.lastTransitionTime) : takenAtMs;
+/** Whether the member answers and follows no leader, as during an election. */
+function lacksOnlyLeader(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const answer = snapshot.endpoints.get(member.name);
+  const isUnhealthy = health(snapshot, member).is === "unhealthy";
+  return isUnhealthy && answer?.is === "present" && answer.value.leaderId === undefined;
+}
+
+/**
+ * For how long the status has not had Available True, in milliseconds. Ready may have been False for longer, such as
+ * during an update.
+ */
+function unavailableForMs({ cluster, takenAtMs }: ClusterSnapshot): number {
+  const available = cluster.status?.conditions?.find(({ type }) => type === "Available");
+  const isAvailable = available === undefined || available.status === "True";
+  const sinceMs = isAvailable ? takenAtMs : Date.parse(available.lastTransitionTime);
   return takenAtMs - sinceMs;
 }
