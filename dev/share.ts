@@ -16,6 +16,9 @@ const FIRST: Partial<Record<Level, readonly string[]>> = {
   mutants: [],
 };
 
+/** Files of both shares. `rights` looks at the requests that the files beside it caused. */
+const BOTH: readonly string[] = ["rights"];
+
 const FOLDER: Partial<Record<Level, string>> = {
   e2e: "test/e2e",
   simulation: "test/simulation",
@@ -30,11 +33,13 @@ const FOLDER: Partial<Record<Level, string>> = {
 export function filesIn(root: string, level: Exclude<Level, typeof LONG>, share: Share): readonly string[] | undefined {
   const [first, folder] = [FIRST[level], FOLDER[level]];
   if (first === undefined || folder === undefined) return share === "first" ? [] : undefined;
-  const isFirst = (file: string) => first.includes(file.replace(/\.test\.ts$/, ""));
+  const nameOf = (file: string) => file.replace(/\.test\.ts$/, "");
   const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).filter((file) =>
     file.endsWith(".test.ts"),
   );
-  const chosen = files.filter((file) => isFirst(file) === (share === "first")).sort();
+  const chosen = files
+    .filter((file) => BOTH.includes(nameOf(file)) || first.includes(nameOf(file)) === (share === "first"))
+    .sort();
   return chosen.length === 0 ? undefined : chosen.map((file) => `${folder}/${file}`);
 }
 
