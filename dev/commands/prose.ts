@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { counted, lowerBudget } from "../../scripts/prose/budget.ts";
-import { findingsOf } from "../../scripts/prose/repository.ts";
+import { findingsOf, folderOf } from "../../scripts/prose/repository.ts";
 import type { Finding } from "../../scripts/prose/rules.ts";
 import { Failure } from "../failure.ts";
 
@@ -21,7 +21,7 @@ try {
   else if (values.write) write(root);
   else {
     const all = findingsOf(root).filter(
-      ({ file }) => positionals.length === 0 || positionals.some((path) => file.startsWith(path)),
+      ({ file }) => positionals.length === 0 || positionals.some((path) => isIn(file, path)),
     );
     show(values.changed ? all.filter(onLines(changedLines(root, values.since))) : all);
   }
@@ -59,6 +59,11 @@ function show(findings: readonly Finding[]): void {
   for (const { file, line, rule, what, text } of findings)
     console.log(`${file}:${line} ${rule} (${what})\n    ${text.length > 200 ? `${text.slice(0, 199)}…` : text}`);
   console.log(counted(findings.length));
+}
+
+/** Whether the file is this path, or in this folder of the budget or a folder below it. */
+function isIn(file: string, path: string): boolean {
+  return file === path || folderOf(file) === path || file.startsWith(`${path.replace(/\/$/, "")}/`);
 }
 
 type Lines = ReadonlyMap<string, readonly [first: number, last: number][]>;
