@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { evict } from "#kit/e2e/eviction.ts";
 import type { MemberPod } from "#kit/e2e/loaded-cluster.ts";
+import { isReady } from "#kube/pod.ts";
 
 // A drain evicts all pods of a node. A cluster of one or two members must not make it wait for ever.
 
@@ -35,10 +36,14 @@ for (const replicas of [1, 2]) {
       const before = await podNow();
       const refusals = await evict(before, cluster.namespace);
       console.log(`${replicas} members: the eviction of my-etcd-${n} was refused ${refusals} times`);
-      await eventually(async () => expect((await podNow()).metadata.uid).not.toBe(before.metadata.uid));
+      await eventually(async () => {
+        const after = await podNow();
+        expect(after.metadata.uid).not.toBe(before.metadata.uid);
+        expect(isReady(after as never)).toBe(true);
+      });
     }
     await cluster.untilReady();
-    expect(await cluster.members("my-etcd-0")).toEqual(members);
+    await eventually(async () => expect(await cluster.members("my-etcd-0")).toEqual(members));
     const value = await eventually(() => cluster.etcdctl("my-etcd-0", "get", "before", "--print-value-only"));
     expect(value.trim()).toBe("the evictions");
   });
