@@ -104,7 +104,7 @@ export interface BackupObject {
    * contains everything acknowledged before, and perhaps later revisions.
    */
   readonly revision: string;
-  /** Release of the member that was read. */
+  /** etcd release of the member that sent the snapshot. */
   readonly etcdVersion: string;
   /** Hexadecimal. */
   readonly clusterID: string;

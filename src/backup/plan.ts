@@ -36,7 +36,7 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   deleting, // Before everything that creates: nothing is created for an EtcdBackup that is being deleted.
   stopJob, // Before `ended`.
   stopVerification, // Before `ended`, too.
-  verifyObject, // Before the wait for its Job.
+  verifyObject, // Before `awaitVerification`, which waits for the Job that this rule creates.
   awaitVerification, // Before `ended`: the status still gets the result of the verification.
   ended, // Before everything that starts work.
   backupCompleted,

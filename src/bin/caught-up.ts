@@ -53,8 +53,9 @@ export async function allSynced(caches: Caches, signal: AbortSignal): Promise<bo
 }
 
 /**
- * Time of standby in milliseconds after which a new leader reopens its watches: the failure of the previous leader may
- * also have broken them.
+ * A new leader with caches that were filled this long ago, in milliseconds, reopens its watches: what ended the previous
+ * leader may have broken them. Smaller: leaders of a rollout reopen watches needlessly. Larger: one may start with a
+ * broken watch.
  */
 const STOOD_BY_MS = 10_000;
 

@@ -102,7 +102,7 @@ describe("a Secret with a certificate", () => {
     {
       name: "a ca.crt with only a CA that did not sign",
       with: { "ca.crt": other.certificate },
-      trouble: "its tls.crt is signed by none of its ca.crt",
+      trouble: "its tls.crt is not signed by any CA in its ca.crt",
     },
   ];
   test.each(cases)("has the right message for $name", ({ with: changed, trouble }) => {
@@ -115,7 +115,7 @@ describe("a Secret with a certificate", () => {
     expect(facts).toMatchObject({ trouble: undefined, signerId: id(ca) });
     expect(facts.trustIds).toHaveLength(2);
     expect(factsOf(secretOf("a", dataOf(pair, unknown)), "leaf").trouble).toBe(
-      "its tls.crt is signed by none of its ca.crt",
+      "its tls.crt is not signed by any CA in its ca.crt",
     );
   });
 

@@ -63,7 +63,7 @@ export interface CertificateFacts {
   readonly trustIds: readonly string[];
   /** SHA-256 of the one that signed the certificate. */
   readonly signerId: string | undefined;
-  /** SHA-256 of the CA that comes next; only for the Secret of a CA. */
+  /** SHA-256 of the new CA that a rotation has prepared and that does not sign yet; only in the Secret of a CA. */
   readonly nextId: string | undefined;
   readonly rotatedFor: string | undefined;
   /** Name of its cert-manager Certificate; undefined when cert-manager has not filled the Secret. */
@@ -189,7 +189,7 @@ function troubleOf(secret: Secret, kind: Kind, { chain, trusted, signers, next }
   if (trusted.length === 0) return `its ${TRUST_FILE} is not a PEM certificate`;
   if (!isPair(shown, textIn(secret, KEY_FILE))) return `its ${KEY_FILE} is not the key of its ${CERTIFICATE_FILE}`;
   if (kind === "leaf")
-    return signers.length === 0 ? `its ${CERTIFICATE_FILE} is signed by none of its ${TRUST_FILE}` : undefined;
+    return signers.length === 0 ? `its ${CERTIFICATE_FILE} is not signed by any CA in its ${TRUST_FILE}` : undefined;
   if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE_FILE} is not a self-signed CA`;
   if (!trusted.some((each) => idOf(each) === idOf(shown)))
     return `its ${CERTIFICATE_FILE} is not among its ${TRUST_FILE}`;

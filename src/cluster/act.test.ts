@@ -308,7 +308,7 @@ describe("a restart", () => {
   });
 });
 
-test("a restart is put off when the other members no longer answer", async () => {
+test("a restart is deferred when the other members no longer answer", async () => {
   const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! };
   const now = { ...cluster(), endpoints: new Map() };
   await expect(deletedBy(step, now)).rejects.toMatchObject({ code: "KubeConflict" });

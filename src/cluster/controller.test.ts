@@ -5,10 +5,10 @@ import { absent } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
-import { withQuickChecks } from "#kit/snapshots/cluster-at-rest.ts";
 import { WHOLE } from "#kit/snapshots/cluster-rested.ts";
 import { unissued } from "#kit/snapshots/cluster-tls.ts";
 import { etcdBackup } from "#kit/snapshots/etcd-backup.ts";
+import { quickCheckReads } from "#kit/snapshots/quick-check-reads.ts";
 import { etcdBackupSchedule, TEMPLATE } from "#kit/snapshots/schedule.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import { clusterController, clusterKeysForBackup, clusterKeysForSchedule } from "./controller.ts";
@@ -120,7 +120,7 @@ test("forecasts are limited in rate: the next observation has the previous forec
 });
 
 test("quick checks follow an observation only when the status is up to date", async () => {
-  const { reads, asked } = withQuickChecks();
+  const { reads, asked } = quickCheckReads();
   const controller = clusterController({} as never, { ...reads, kube: {}, identities: new Keyring() } as never);
   const look = async (status: EtcdClusterStatus) => {
     const snapshot = { ...WHOLE };

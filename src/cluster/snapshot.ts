@@ -210,8 +210,8 @@ export interface MemberHistory {
   /** For how long only the readiness of its pod has been missing, in milliseconds: see `missingReadiness`. */
   readonly unreadyForMs: number;
   /**
-   * Total time for which new members were known that never started and are gone, in milliseconds. Counts since this
-   * process last saw as many voters as are wanted. Equal for all members of a cluster.
+   * Total time, in milliseconds, that earlier joining members took that were removed before they started. Reset when
+   * the cluster has as many voters as wanted and no member is joining. Equal for all members of a cluster.
    */
   readonly earlierTriesMs: number;
 }

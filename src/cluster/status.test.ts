@@ -126,7 +126,7 @@ const foreignClientService = born<Service>({
 const REFUSED: Rest = { because: "exceeded quota: few", code: "KubeForbidden", forMs: 500, isBrief: false };
 const TAKEN: Rest = { ...REFUSED, because: "services my-etcd already exists", code: "KubeAlreadyExists" };
 const UNDONE: Rest = { because: "done 3 times and wanted again: something undoes it", forMs: 500, isBrief: false };
-const PUT_OFF: Rest = { because: "etcd elects a leader", forMs: 50, isBrief: true };
+const DELAYED: Rest = { because: "etcd elects a leader", forMs: 50, isBrief: true };
 
 /** Expected condition: status, reason, and a pattern of its message. */
 type Said = readonly [status: string, reason: Reason, words?: RegExp];
@@ -650,7 +650,7 @@ const cases: readonly Case[] = [
   {
     name: "Ready is False (Scaling) when etcd puts a promotion off briefly",
     given: learning,
-    resting: { "promote-learner": PUT_OFF },
+    resting: { "promote-learner": DELAYED },
     ready: ["False", "Scaling", /^3 healthy voters, 4 wanted$/],
     available: ["True", "QuorumAvailable", /^3 of 3 voters are healthy$/],
     degraded: ["True", "MembersMissing", /^3 of 4 wanted members have a vote$/],
@@ -659,7 +659,7 @@ const cases: readonly Case[] = [
   {
     name: "Ready is False (Scaling) when etcd puts the only step off briefly",
     given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
-    resting: { "remove-member": PUT_OFF },
+    resting: { "remove-member": DELAYED },
     ready: ["False", "Scaling"],
     progressing: ["True", "Scaling", /^remove-member: not yet: etcd elects a leader$/],
   },

@@ -123,7 +123,7 @@ export function decide<Snapshot, Step>(
     const rest = resting(name, opinion.step);
     if (rest === undefined) return withReports(guarded(guards, snapshot, opinion), reports, soonestMs);
     const { forMs } = rest;
-    const left = asideOf(name, rest);
+    const left = reportOf(name, rest);
     if (holds) return withReports({ ...wait(name, rest.because, forMs), held: left }, reports, soonestMs);
     soonestMs = Math.min(soonestMs, forMs);
     reports.push(left);
@@ -131,7 +131,7 @@ export function decide<Snapshot, Step>(
   return withReports({ next: "settled" }, reports, soonestMs);
 }
 
-function asideOf(rule: string, { because, code, triedForMs, isBrief }: Rest): Report {
+function reportOf(rule: string, { because, code, triedForMs, isBrief }: Rest): Report {
   const known = { ...(code === undefined ? {} : { code }), ...(triedForMs === undefined ? {} : { triedForMs }) };
   return { rule, because, is: isBrief ? "delayed" : "refused", ...known };
 }

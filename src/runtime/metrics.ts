@@ -57,8 +57,8 @@ export function createMetrics(registry: Registry = new Registry()) {
       buckets: SECONDS_BUCKETS,
       registers,
     }),
-    reports: new Counter({
-      name: `${PREFIX}reports_total`,
+    noticesAndDeferrals: new Counter({
+      name: `${PREFIX}notices_and_deferrals_total`,
       help: "Notices and deferred steps of passes, by rule and kind: notice, refused or delayed.",
       labelNames: ["controller", "rule", "kind"],
       registers,

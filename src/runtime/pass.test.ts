@@ -63,10 +63,10 @@ test("pass: a settled object's status is written, and it is rechecked after a mi
 
 test("pass: when the quick check suffices nothing is observed, and it determines the next pass", async () => {
   const { controller, pass } = toy();
-  controller.withQuickChecks = () => Promise.resolve(4_321);
+  controller.quickCheckResult = () => Promise.resolve(4_321);
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 4_321 });
   expect(controller.asked).toEqual([]);
-  controller.withQuickChecks = () => Promise.reject(new OperatorError("Cancelled", "the pass is over"));
+  controller.quickCheckResult = () => Promise.reject(new OperatorError("Cancelled", "the pass is over"));
   expect(await pass.run(KEY, AbortSignal.abort())).toEqual({ is: "withBackoff" });
 });
 

@@ -208,7 +208,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const { log, metrics, tell } = this.#tools;
     const controller = this.#controller.name;
     for (const { rule, because, is } of plan.reports ?? []) {
-      metrics.reports.inc({ controller, rule, kind: is });
+      metrics.noticesAndDeferrals.inc({ controller, rule, kind: is });
       log.debug({ namespace: key.namespace, name: key.name, rule, because }, "notice or deferred step");
       if (is !== "notice") continue; // The event of the failed step has reported it.
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });

@@ -18,9 +18,9 @@ const REFUSED: Backoff = { firstMs: 500, maxMs: 60_000, factor: 2, jitter: 0.3 }
 /** Pauses for a step that has no effect; each try costs the API server a write and a watch event. */
 const UNDONE: Backoff = { firstMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
 /** Pauses while etcd elects a leader or a learner catches up: both pass within moments as a rule. */
-const PUT_OFF: Backoff = { firstMs: 50, maxMs: 30_000, factor: 1.5, jitter: 0.3 };
+const DELAYED: Backoff = { firstMs: 50, maxMs: 30_000, factor: 1.5, jitter: 0.3 };
 /** So many retries at etcd's request, which take about ten seconds, count as a rejection. */
-const PUT_OFF_IN_A_ROW = 12;
+const DELAYED_IN_A_ROW = 12;
 /** So many conflicts in a row count as a rejection. A single one only means that the object has changed. */
 const CONFLICTS_IN_A_ROW = 10;
 /**
@@ -128,8 +128,8 @@ export class Setbacks {
       case "notNow":
         return {
           ...setback,
-          isBrief: tries < PUT_OFF_IN_A_ROW,
-          untilMs: pause(PUT_OFF, tries - 1),
+          isBrief: tries < DELAYED_IN_A_ROW,
+          untilMs: pause(DELAYED, tries - 1),
           why: outcome.why,
         };
       case "failed":

@@ -350,8 +350,8 @@ const CASES: readonly Case[] = [
   {
     what: "quarantine a claim again after a person has released it",
     of: PERSISTENT_VOLUME_CLAIMS,
-    was: asideSince("2026-01-01T00:00:00Z", "lost", null),
-    write: { patch: asideSince("2026-02-02T00:00:00Z", "lost once more", "true") },
+    was: quarantinedSince("2026-01-01T00:00:00Z", "lost", null),
+    write: { patch: quarantinedSince("2026-02-02T00:00:00Z", "lost once more", "true") },
   },
   {
     what: "quarantine a claim without labels",
@@ -707,7 +707,7 @@ function ofName(of: AnyResource, suffix: string, change: object, says: string): 
 }
 
 /** The quarantine marks that the operator writes. @param label null after a person has removed it */
-function asideSince(at: string, reason: string, label: "true" | null): object {
+function quarantinedSince(at: string, reason: string, label: "true" | null): object {
   const annotations = { "etcd.improbable.io/quarantine-reason": reason, "etcd.improbable.io/quarantined-at": at };
   return { metadata: { labels: { "etcd.improbable.io/quarantined": label }, annotations } };
 }

@@ -123,6 +123,7 @@ const ETCD_CHANGES: readonly (keyof EtcdClient)[] = [
   "removeMember",
   "moveLeader",
   "disarmAlarm",
+  "downgrade",
 ];
 
 function noting(real: EtcdClient, changed: (what: string) => void): EtcdClient {

@@ -150,7 +150,10 @@ class Archiver {
     await keeper.begin("HistoryChanged", now, `revision ${last} differs from the archived one`, signal);
   }
 
-  /** Undefined when etcd has compacted the revision, or its part is too large. */
+  /**
+   * Fingerprint of the changes of one revision, as etcd now has them. Undefined when etcd has compacted the revision, or
+   * the watch refuses a response as too large.
+   */
   async #fingerprintAt({ source }: Member, revision: bigint): Promise<string | undefined> {
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#parts.signal, stop.signal, AbortSignal.timeout(READ_MS)]);

@@ -19,7 +19,7 @@ interface StoredTip {
   readonly kind: "stored";
   readonly number: number;
   readonly ends: Ends;
-  /** Nothing happened after its last revision until this time. */
+  /** Time until which etcd had no change after the last revision in `ends`, since 1970. */
   readonly untilMs: number;
 }
 

@@ -28,7 +28,7 @@ const LONGEST_PAUSE_MS = 30_000;
 /** Another archiver has stored the next object: the changes must be received again after it. */
 export class Overtaken extends Error {}
 
-/** Writes objects of one cluster, each right after the last stored one. */
+/** Writes the archive of one cluster: each object begins at the revision after the last stored one. */
 export class Keeper {
   readonly clusterID: string;
   tip: Tip;

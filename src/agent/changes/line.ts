@@ -28,7 +28,7 @@ export type GapReason =
   /** The stored objects cannot be read, or only with another key. */
   | "Unreadable";
 
-/** TTL of a lease that the following revisions use. */
+/** TTL of a lease, written before the first revision of the object that attaches a key to it. */
 export interface LeaseLine {
   /** Hexadecimal, as etcdctl prints it. */
   readonly lease: string;

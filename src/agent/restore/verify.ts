@@ -69,8 +69,8 @@ async function compare(expected: Expectation, parts: VerifyParts): Promise<Verif
 }
 
 /**
- * Waits for a compaction that was running when the snapshot was taken; a starting member continues it. Undefined: the
- * revision itself is compacted.
+ * Hash of the member's data at revision `at`; undefined when that revision is compacted. A compaction that was running at
+ * the snapshot continues when the member starts, so this polls until it has reached `compactRevision`.
  */
 async function hashSince(compactRevision: bigint, at: bigint, parts: VerifyParts): Promise<ContentHash | undefined> {
   const endMs = parts.clock.monotonicMs() + parts.patienceMs;

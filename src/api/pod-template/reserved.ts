@@ -61,7 +61,7 @@ const FOUND = new WeakMap<PartialPodTemplate, Found>();
 
 /**
  * Fields that a pod template may not set: sentences with the field, its value and the valid values.
- * @param template as the user wrote it: fields may have any type, but must be immutable
+ * @param template as the user wrote it: fields may have any type. It must not change later, because results are cached by object
  * @param cluster name of the EtcdCluster @param hasTls whether members have certificates
  */
 export function whyNotTemplate(template: PartialPodTemplate, cluster: string, hasTls = false): readonly string[] {

@@ -8,7 +8,7 @@ import {
 } from "#api/v1beta1/restore-schema.ts";
 import { MAX_OBJECT_URL_LENGTH } from "#api/v1beta1/restore-source-schema.ts";
 
-/** Schema of the 2020 operator. Fields that only v1beta1 has are stored in an annotation (conversion.ts). */
+/** Schema of v1alpha1, the API of the release of 2020. Fields that only v1beta1 has are stored in an annotation (conversion.ts). */
 export const restoreSpecSchema = z
   .object({
     source: z

@@ -12,7 +12,7 @@ import type { Draft, Job, Pod } from "#kube/kinds.ts";
 const USER_ID = 65_532;
 /** Attempts after the first, with 10 s to 160 s between them. Pods that Kubernetes evicts or preempts do not count. */
 const RETRIES = 4;
-/** Time to abort an interrupted upload, in seconds. */
+/** Grace period of the pod, in seconds: the agent aborts its upload. Smaller: parts of uploads stay in the store. */
 const GRACE_SECONDS = 30;
 
 type JobSpec = NonNullable<Job["spec"]>;

@@ -56,7 +56,7 @@ function textOf(snapshot: ClusterSnapshot, late: readonly Late[]): string | unde
 function adviceOn(snapshot: ClusterSnapshot, kind: "CA" | "leaf"): string {
   const paused = pausedBy(snapshot.cluster);
   const isCa = kind === "CA";
-  const renewed = "; only a CA that every member trusts renews a certificate while";
+  const renewed = "; the operator renews it only with a CA that every member trusts while";
   if (paused !== undefined)
     return isCa
       ? `; members restart for a new CA, which waits while ${paused}: end the pause`

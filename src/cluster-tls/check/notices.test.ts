@@ -332,7 +332,7 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
       NOW + 70 * DAY_MS,
     ),
     told: [
-      `certificate-expires: Secret my-etcd-peer-tls, ${PEER_ENDS}; only a CA that every member trusts renews a certificate while the annotation etcd.improbable.io/paused is "true": end the pause`,
+      `certificate-expires: Secret my-etcd-peer-tls, ${PEER_ENDS}; the operator renews it only with a CA that every member trusts while the annotation etcd.improbable.io/paused is "true": end the pause`,
     ],
   },
   {

@@ -307,7 +307,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     given: withMade(brought, { server: { by: THEIRS, trust: bundle(OWN) } }),
     status: "False",
     reason: "CertificateInvalid",
-    says: "its tls.crt is signed by none of its ca.crt",
+    says: "its tls.crt is not signed by any CA in its ca.crt",
   },
   {
     name: "a certificate is not valid for a member",

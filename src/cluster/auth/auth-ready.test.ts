@@ -116,7 +116,7 @@ describe("AuthReady", () => {
     [
       "is AuthUnknown before etcd's users were read",
       { ...guarded(), auth: undefined },
-      "Unknown AuthUnknown: etcd has not been asked yet",
+      "Unknown AuthUnknown: the operator has not asked etcd yet",
     ],
     [
       "is AuthDisabled when authentication is off as requested",

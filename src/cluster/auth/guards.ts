@@ -71,7 +71,7 @@ export const loginStays: ClusterGuard = {
   forbids(snapshot, step) {
     const { cluster } = snapshot;
     const peer = peerIn(step);
-    // After a crash authentication may be on before that is recorded.
+    // Authentication may be on without a record: the operator may have crashed between the two writes.
     const isEnabled = cluster.status?.auth?.enabled === true || stateOf(snapshot)?.enabled === true;
     if (peer?.spec === undefined || !isEnabled) return undefined;
     const shown = peer.spec.tls?.client?.secretName;

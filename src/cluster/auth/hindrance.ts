@@ -38,7 +38,8 @@ export function hindranceOf(snapshot: ClusterSnapshot): Hindrance | undefined {
       "ClientCertificatesRequired",
       "spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true. The operator logs in with its certificate",
     );
-  if (auth === undefined) return { reason: "AuthUnknown", message: "etcd has not been asked yet", isForPeople: false };
+  if (auth === undefined)
+    return { reason: "AuthUnknown", message: "the operator has not asked etcd yet", isForPeople: false };
   if (state === undefined)
     return {
       reason: "AuthUnknown",

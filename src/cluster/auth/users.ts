@@ -11,9 +11,8 @@ import type { AuthState } from "./seen.ts";
 //   no longer change users.
 // Which user may become an administrator that way?
 //   One that did not exist before. The author of a labelled Secret chooses the common name in it, which may be that of
-//   an application or a
-//   person. So a new user is first recorded in status.auth.operators, and then created.
-//   A user that is an administrator already loses nothing. etcd-cluster-operator is reserved by the schema: no EtcdUser
+//   an application or a person. So a new user is first recorded in status.auth.operators, and then created.
+//   An administrator may become the operator's user at once, since it gains no right. etcd-cluster-operator is reserved by the schema: no EtcdUser
 //   can have it.
 
 /** Whether the operator has all rights in etcd. */

@@ -55,7 +55,7 @@ function withRunning(
   if (before !== undefined && needsPatience(snapshot, member)) return snapshot;
   const pod = before?.metadata.deletionTimestamp === undefined ? before : undefined;
   const [id, answer] = [idOf(member), snapshot.endpoints.get(name)];
-  // Without an answer its version is unknown: that of its EtcdPeer is assumed.
+  // A member that does not answer has an unknown version: spec.version of its EtcdPeer is assumed.
   const own = answer?.is === "present" ? answer.value : { ...furthest, memberId: id, version: peer.spec.version };
   const { raftIndex } = furthest;
   const status = { ...own, isLearner, raftIndex, raftAppliedIndex: raftIndex };

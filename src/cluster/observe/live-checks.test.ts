@@ -193,12 +193,12 @@ describe("before a member is removed", () => {
     ["is being deleted", { cluster: { deletionTimestamp: "2026-01-01T12:00:00Z" } }],
     ["was recreated", { cluster: { uid: "another" } }],
     ["is paused", { spec: { paused: true } }],
-  ])("the removal is put off when the EtcdCluster %s", async (_, live) => {
+  ])("the removal is deferred when the EtcdCluster %s", async (_, live) => {
     const known = { plural: "etcdclusters", resourceVersion: plain.cluster.metadata.resourceVersion };
     await expect(checked(plain, live)).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("the removal of a voter is put off when a claim is terminating that the cache shows as kept", async () => {
+  test("the removal of a voter is deferred when a claim is terminating that the cache shows as kept", async () => {
     const claim = { deletionTimestamp: "2026-01-01T12:00:00Z" };
     await expect(checked(plain, { claim })).rejects.toMatchObject({ code: "KubeConflict" });
   });

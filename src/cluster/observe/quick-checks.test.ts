@@ -4,7 +4,6 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { etcdUser } from "#kit/snapshots/access.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
-import { LARGE, type There, withQuickChecks } from "#kit/snapshots/cluster-at-rest.ts";
 import {
   IDS,
   LIST,
@@ -16,6 +15,7 @@ import {
   withCondition,
   withLastPod,
 } from "#kit/snapshots/cluster-rested.ts";
+import { LARGE, quickCheckReads, type There } from "#kit/snapshots/quick-check-reads.ts";
 import type { Plan } from "#runtime/decide.ts";
 import { QuickChecks } from "./quick-checks.ts";
 import { settledMs } from "./rest.ts";
@@ -23,7 +23,7 @@ import { settledMs } from "./rest.ts";
 const KEY = { namespace: "foo", name: "my-etcd" };
 const SETTLED: Plan<ClusterStep> = { next: "settled" };
 function setup(given: Partial<There> = {}) {
-  const { there, reads, asked, clock } = withQuickChecks(given);
+  const { there, reads, asked, clock } = quickCheckReads(given);
   const quicklyChecked: number[] = [];
   const looked: string[] = [];
   const quickChecks = new QuickChecks({

@@ -43,7 +43,7 @@ interface Parts {
   readonly healthLog: Pick<HealthLog, "settled" | "quicklyChecked">;
 }
 
-/** Quick checks at clusters at rest. A cache: after a start only the status counts. */
+/** Quick checks of clusters at rest. A cache: after a start only the status counts. */
 export class QuickChecks {
   readonly #parts: Parts;
   readonly #clusters = new Map<string, Noted>();

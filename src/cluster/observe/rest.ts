@@ -51,10 +51,10 @@ const EACH_MS = 200;
 /** Tolerance for a timer that fires early, in milliseconds: without it, the same slot would be used twice. */
 const EARLY_MS = 500;
 
-/** Quick checks after each observation when intervals are longest. More: what only each member knows is noticed later. */
-const GLANCES = 4;
+/** Quick checks after each observation when intervals are longest. More: what only one member knows is noticed later. */
+const QUICK_CHECKS = 4;
 /** Longest time between two observations, in milliseconds, including quick checks and delays. */
-export const LOOKS_APART_MS = (GLANCES + 1) * (LONGEST_REST_MS + 5_000);
+export const LOOKS_APART_MS = (QUICK_CHECKS + 1) * (LONGEST_REST_MS + 5_000);
 
 /** How long an observation or a quick check covers a cluster at rest, in milliseconds: the longest interval and a delay. */
 export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;
@@ -137,10 +137,11 @@ export function isCalledSettled(parts: CachedParts): boolean {
 }
 
 /**
- * How many quick checks may follow an observation of a cluster at rest, 0 or more. @param settled number of clusters at rest
+ * How many quick checks may follow an observation of a cluster at rest, 0 or more.
+ * @param settled number of clusters at rest
  */
 export function quickChecksAfter(settled: number): number {
-  return settled * EACH_MS < LONGEST_REST_MS ? 0 : GLANCES;
+  return settled * EACH_MS < LONGEST_REST_MS ? 0 : QUICK_CHECKS;
 }
 
 /**

@@ -35,7 +35,7 @@ function conditionOf({ status }: EtcdBackupSchedule, type: string) {
   return status?.conditions?.find((each) => each.type === type);
 }
 
-/** The latest backups of all schedules. For deleted ones, the recorded backup. */
+/** The latest backups of all schedules. The recorded backup stands for schedules that were deleted. */
 export function backupStatus({ schedules, cluster }: ClusterSnapshot): Pick<EtcdClusterStatus, "backup"> {
   const { backup: before } = cluster.status ?? {};
   const lastSuccessful = latestOf(

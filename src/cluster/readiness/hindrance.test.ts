@@ -31,10 +31,10 @@ const delayed: Report = { rule: "pod-monitor", because: "it is asked to come aga
 
 const cases: { name: string; reports: readonly Report[] | undefined; lacks: readonly [string, string] | undefined }[] =
   [
-    { name: "nothing when the plan has no asides", reports: undefined, lacks: undefined },
+    { name: "nothing when the plan has no reports", reports: undefined, lacks: undefined },
     { name: "nothing for a certificate that expires later", reports: [told], lacks: undefined },
     { name: "nothing for a missing right that no step needs now", reports: [revoked], lacks: undefined },
-    { name: "nothing for a step that is put off briefly", reports: [delayed], lacks: undefined },
+    { name: "nothing for a step that is delayed at the request of etcd", reports: [delayed], lacks: undefined },
     {
       name: "NameTaken when another owner has the name of an object",
       reports: [taken],

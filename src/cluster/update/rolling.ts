@@ -320,8 +320,8 @@ export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boole
 }
 
 /**
- * Whether a new template may fix the member: for long it has lacked only the readiness of a sidecar, and its template
- * is outdated. Other members do not wait for it, because it participates in the quorum.
+ * Whether a restart with the new template may repair the member. A container beside etcd has been not Ready for
+ * `memberTimeoutMs`, and the pod has an old template. Other members do not wait for it, because it is in the quorum.
  */
 export function mayBeFixedByRestart(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const running = runningRevision(snapshot.pods.get(member.name));

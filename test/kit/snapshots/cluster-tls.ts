@@ -109,7 +109,7 @@ export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = 
   const secretName = secretNameOf(snapshot.cluster, purpose)!;
   const signerId = trustIds.includes(by.id) ? by.id : undefined;
   const unsigned =
-    order !== undefined && signerId === undefined ? "its tls.crt is signed by none of its ca.crt" : undefined;
+    order !== undefined && signerId === undefined ? "its tls.crt is not signed by any CA in its ca.crt" : undefined;
   const isEmpty = given.trouble === "it has no tls.crt";
   return {
     secretName,

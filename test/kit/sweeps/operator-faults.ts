@@ -166,6 +166,7 @@ const CHANGES = {
   updateMember: "MemberUpdate",
   moveLeader: "MoveLeader",
   disarmAlarm: "AlarmDisarm",
+  downgrade: "Downgrade",
   put: "Put",
   deleteRange: "DeleteRange",
 } as const satisfies Partial<Record<keyof EtcdClient, string>>;

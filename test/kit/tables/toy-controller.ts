@@ -35,10 +35,10 @@ export class ToyController implements Controller<number, ToyStep, string> {
   stageOf = (_key: Key): Stage => "settled";
   firstLooksApartMs = 0;
   /** The result of `quickCheck`: for how long the key needs no pass, or undefined. */
-  withQuickChecks: () => Promise<number | undefined> = () => Promise.resolve(undefined);
+  quickCheckResult: () => Promise<number | undefined> = () => Promise.resolve(undefined);
 
   async quickCheck(): Promise<number | undefined> {
-    return await this.withQuickChecks();
+    return await this.quickCheckResult();
   }
 
   async observe(key: Key, signal: AbortSignal): Promise<Observed<number>> {

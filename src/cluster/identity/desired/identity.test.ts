@@ -59,7 +59,7 @@ function going(name: string): PersistentVolumeClaim {
   const one = claim(name, claimIdentity("c1", "m1"));
   return { ...one, metadata: { ...one.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
 }
-function putAside(name: string): PersistentVolumeClaim {
+function quarantined(name: string): PersistentVolumeClaim {
   const one = claim(name, claimIdentity("c2", "m9"));
   return { ...one, metadata: { ...one.metadata, labels: { [QUARANTINE_LABEL]: "true" } } };
 }
@@ -99,7 +99,7 @@ const others: readonly [string, PersistentVolumeClaim][] = [
   ["without a member ID", without(CLAIM_MEMBER_ID_ANNOTATION, later)],
   ["that is being deleted", { ...going("my-etcd-11"), spec: later.spec } as PersistentVolumeClaim],
   ["that was never bound", claim("my-etcd-11", claimIdentity("c1", "m11"), { bound: false })],
-  ["that was quarantined", putAside("my-etcd-11")],
+  ["that was quarantined", quarantined("my-etcd-11")],
   ["with a name outside the cluster's pattern", claim("copy-of-my-etcd-11", claimIdentity("c1", "m11"))],
   ["with the name of a recorded member", claim("my-etcd-9", claimIdentity("c1", "m11"))],
   ["with the ID of a recorded member", claim("my-etcd-11", claimIdentity("c1", "m9"))],
@@ -163,7 +163,7 @@ test("a later claim of a member with an https URL is adopted only by a cluster w
 
 const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: object }[] = [
   { name: "the claims of one cluster give its members, in order of ordinals", claims: kept, expect: adopted },
-  { name: "a quarantined claim is ignored", claims: [...kept, putAside("my-etcd-3")], expect: adopted },
+  { name: "a quarantined claim is ignored", claims: [...kept, quarantined("my-etcd-3")], expect: adopted },
   {
     name: "a claim that is being deleted prevents adoption",
     claims: [...kept, going("my-etcd-0")],

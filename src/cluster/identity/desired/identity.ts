@@ -75,7 +75,7 @@ export function toldBy(claim: PersistentVolumeClaim): object {
     CLAIM_RELEASE_ANNOTATION,
     PEER_SCHEME_ANNOTATION,
   ].map((annotation) => annotations[annotation]);
-  return { uid, said, aside: labels[QUARANTINE_LABEL], deletionTimestamp, hadVolume: mayHoldData(claim) };
+  return { uid, said, quarantined: labels[QUARANTINE_LABEL], deletionTimestamp, hadVolume: mayHoldData(claim) };
 }
 
 /**

@@ -29,7 +29,7 @@ export interface There {
 }
 
 /** The reads of a quick check of the only cluster, and the members that it has called. */
-export function withQuickChecks(given: Partial<There> = {}) {
+export function quickCheckReads(given: Partial<There> = {}) {
   const there: There = {
     snapshot: WHOLE,
     users: [],
