@@ -175,6 +175,15 @@ test("status.update drops the stop of an update when the spec asks for something
   expect(status).not.toHaveProperty("stopped");
 });
 
+/** The snapshot in which this EtcdPeer is being deleted. */
+function going(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const deletionTimestamp = "2026-01-01T12:00:00Z";
+  const peers = snapshot.peers.map((peer) =>
+    peer.metadata.name === name ? { ...peer, metadata: { ...peer.metadata, deletionTimestamp } } : peer,
+  );
+  return { ...snapshot, peers };
+}
+
 const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
   { name: "the spec is unchanged", given: settled, is: false },
   { name: "the spec asks for another release", given: wanted, is: true },
@@ -182,6 +191,11 @@ const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
     name: "an EtcdPeer has the new template, and its pod has the old one",
     given: withTurn(settled, "my-etcd-1", NEWER),
     is: true,
+  },
+  {
+    name: "only an EtcdPeer that is being deleted has a new template",
+    given: going(withTurn(settled, "my-etcd-1", NEWER), "my-etcd-1"),
+    is: false,
   },
   { name: "the update was stopped", given: withStop(wanted, "my-etcd-2"), is: false },
   {

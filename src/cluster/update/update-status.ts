@@ -27,6 +27,7 @@ export function isUpdating(snapshot: ClusterSnapshot): boolean {
   if (askedDowngrade(snapshot) !== undefined && !isRefused) return true;
   if (whySnapshotsFirst(snapshot) !== undefined) return true;
   return snapshot.peers.some((peer) => {
+    if (peer.metadata.deletionTimestamp !== undefined) return false; // Its member has left, and its pod does not restart.
     const running = runningRevision(snapshot.pods.get(peer.metadata.name));
     const isBehind = running !== undefined && running !== revisionOf(templateOf(peer));
     return isBehind || isOutdated(snapshot, peer);
