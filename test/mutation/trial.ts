@@ -221,12 +221,15 @@ class Tests {
   #tests(): ReadonlyMap<string, Body> {
     this.#writtenDown = 0;
     const tests = new Map<string, Body>();
+    const found = new Map<string, number>();
     const titles: string[] = [];
     const test = (name: string, ...rest: readonly unknown[]) => {
       const title = [...titles, name].join(" ");
-      if (typeof rest.at(-1) !== "function" || tests.has(title))
-        throw new Error(`a test is defined twice, or has no body: ${title}`);
-      tests.set(title, rest.at(-1) as Body);
+      if (typeof rest.at(-1) !== "function") throw new Error(`a test has no body: ${title}`);
+      // Tests with the same title get a number.
+      const nth = (found.get(title) ?? 0) + 1;
+      found.set(title, nth);
+      tests.set(nth === 1 ? title : `${title} (${nth})`, rest.at(-1) as Body);
       this.#writtenDown = tests.size;
     };
     test.each = (rows: readonly unknown[]) => (name: string, body: (...row: readonly unknown[]) => unknown) => {
