@@ -199,15 +199,24 @@ function sideOf({ metadata: { name } }: Secret): "peer" | "client" | undefined {
   return name.endsWith("-peer-tls") ? "peer" : "client";
 }
 
+/** Whether the kubelet of this member updates Secrets later than the operator waits for (`--reread-within`). */
+function isLate({ api, kubelets, time }: World, { podUid }: Process): boolean {
+  const nodeName = api.byUid(PODS, podUid)?.spec?.nodeName;
+  return kubelets.nodes.some(({ name, bringsFromMs }) => name === nodeName && bringsFromMs > time.nowMs);
+}
+
 export const noRemovalOverTrust: Invariant = {
   name: "no removal over trust",
-  promise: "No running member is given up because a person overwrote a Secret.",
+  promise:
+    "No running member is given up because a person overwrote a Secret, unless its kubelet updates Secrets late.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
     const removal = event.after?.metadata.annotations?.[REMOVAL_ANNOTATION];
     if (removal !== "replacement" || event.before?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined)
       return undefined;
-    const all = [...world.etcd.processes.values()].filter(({ isHidden, isCutOff }) => !isHidden && !isCutOff);
+    const all = [...world.etcd.processes.values()].filter(
+      (process) => !process.isHidden && !process.isCutOff && !isLate(world, process),
+    );
     const given = all.find(({ data }) => hexOf(data.memberId) === (event.after as EtcdPeer).spec.memberID);
     const doubting = all.find(
       (other) =>
