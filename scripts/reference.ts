@@ -27,6 +27,7 @@ import { RESTORE_GUARDS } from "#restore/guards.ts";
 import { RESTORE_RULES } from "#restore/plan.ts";
 import { ROLE_GUARDS } from "#role/guards.ts";
 import { ROLE_RULES } from "#role/plan.ts";
+import { eventName } from "#runtime/event-name.ts";
 import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
 import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { USER_GUARDS } from "#user/guards.ts";
@@ -40,6 +41,7 @@ export async function referencePages(root: string): Promise<Readonly<Record<stri
   return {
     ...fieldPages(),
     "docs/reference/conditions.md": conditionsPage(),
+    "docs/reference/events.md": await eventsPage(root),
     "docs/reference/messages.md": await messagesPage(root),
     "docs/reference/rules.md": await rulesPage(root),
   };
@@ -77,71 +79,124 @@ function subjectOf(path: string): string {
   return folders.filter((each) => each !== "rules").join("/") || (name ?? "");
 }
 
+interface Named {
+  readonly name: string;
+  readonly holds?: true;
+}
+
+interface Documented extends Named {
+  /** Path from the root. */
+  readonly path: string;
+  /** Its doc comment, on one line. */
+  readonly doc: string;
+}
+
+/** The kinds with rules, with their packages. */
+const DECIDED: readonly (readonly [name: string, kind: string, rules: readonly Named[], guards: readonly Named[]])[] = [
+  ["cluster", "EtcdCluster", CLUSTER_PHASES.flatMap(({ rules }) => rules), CLUSTER_GUARDS],
+  ["peer", "EtcdPeer", PEER_RULES, PEER_GUARDS],
+  ["backup", "EtcdBackup", BACKUP_RULES, BACKUP_GUARDS],
+  ["schedule", "EtcdBackupSchedule", SCHEDULE_RULES, SCHEDULE_GUARDS],
+  ["restore", "EtcdRestore", RESTORE_RULES, RESTORE_GUARDS],
+  ["role", "EtcdRole", ROLE_RULES, ROLE_GUARDS],
+  ["user", "EtcdUser", USER_RULES, USER_GUARDS],
+];
+
+/** Files of the packages of one plan, as paths from the root: `cluster-tls` has rules and guards of `cluster`, too. */
+async function filesOf(root: string, name: string): Promise<readonly string[]> {
+  const packages = name === "cluster" ? ["cluster", "cluster-tls"] : [name];
+  const lists = await Promise.all(
+    packages.map(async (each) =>
+      (await readdir(join(root, "src", each), { recursive: true })).map((path) => `src/${each}/${path}`),
+    ),
+  );
+  return lists.flat().filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"));
+}
+
+async function documentedRules(root: string, name: string, all: readonly Named[]): Promise<readonly Documented[]> {
+  const paths = (await filesOf(root, name)).filter((path) => path.includes("/rules/"));
+  return await Promise.all(
+    all.map(async (rule) => {
+      const path = paths.find((each) => basename(each) === `${rule.name}.ts`);
+      if (path === undefined)
+        throw new Error(`src/${name} has no file rules/${rule.name}.ts for the rule ${rule.name}.`);
+      return { ...rule, path, doc: docOf(await readFile(join(root, path), "utf8"), rule.name) };
+    }),
+  );
+}
+
+async function documentedGuards(root: string, name: string, all: readonly Named[]): Promise<readonly Documented[]> {
+  const paths = (await filesOf(root, name)).filter((path) => /guards?\.ts$/.test(path));
+  const sources = await Promise.all(
+    paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
+  );
+  return all.map((guard) => {
+    const found = sources.find(({ text }) => text.includes(`name: "${guard.name}"`));
+    if (found === undefined) throw new Error(`src/${name} has no file with the guard ${guard.name}.`);
+    return { ...guard, path: found.path, doc: docOf(found.text, guard.name) };
+  });
+}
+
 async function rulesPage(root: string): Promise<string> {
-  /**
-   * Files of the packages of one plan, as paths from the root: `cluster-tls` has rules and guards of `cluster`, too.
-   */
-  const filesOf = async (name: string) => {
-    const packages = name === "cluster" ? ["cluster", "cluster-tls"] : [name];
-    const lists = await Promise.all(
-      packages.map(async (each) =>
-        (await readdir(join(root, "src", each), { recursive: true })).map((path) => `src/${each}/${path}`),
-      ),
-    );
-    return lists.flat().filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"));
-  };
-  const rules = async (name: string, all: readonly { name: string; holds?: true }[]) => {
-    const paths = (await filesOf(name)).filter((path) => path.includes("/rules/"));
-    return await Promise.all(
-      all.map(async ({ name: rule, holds }) => {
-        const path = paths.find((each) => basename(each) === `${rule}.ts`);
-        if (path === undefined) throw new Error(`src/${name} has no file rules/${rule}.ts for the rule ${rule}.`);
-        const doc = docOf(await readFile(join(root, path), "utf8"), rule);
+  const rulesTable = async (name: string, all: readonly Named[]) =>
+    table(
+      ["rule", "is about", "what it is for"],
+      (await documentedRules(root, name, all)).map(({ name: rule, holds, path, doc }) => {
         const link = `[\`${rule}\`](../../${path})`;
         return [holds ? `${link} (holds)` : link, subjectOf(path), doc];
       }),
     );
-  };
-  const guards = async (name: string, all: readonly { name: string }[]) => {
-    const paths = (await filesOf(name)).filter((path) => /guards?\.ts$/.test(path));
-    const sources = await Promise.all(
-      paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
-    );
-    return all.map(({ name: guard }) => {
-      const found = sources.find(({ text }) => text.includes(`name: "${guard}"`));
-      if (found === undefined) throw new Error(`src/${name} has no file with the guard ${guard}.`);
-      return [`[\`${guard}\`](../../${found.path})`, docOf(found.text, guard)];
-    });
-  };
-  const rulesTable = async (name: string, all: readonly { name: string; holds?: true }[]) =>
-    table(["rule", "is about", "what it is for"], await rules(name, all));
-  const guardsTable = async (name: string, all: readonly { name: string }[]) =>
-    table(["guard", "what it forbids"], await guards(name, all));
-  const section = async (
-    name: string,
-    title: string,
-    [all, invariants]: readonly [readonly { name: string; holds?: true }[], readonly { name: string }[]],
-  ) => [`## ${title}`, await rulesTable(name, all), await guardsTable(name, invariants)];
-  /** Section with the phases of an EtcdCluster and their rules, and then the guards. */
-  const clusterSection = async () => {
-    const phases = CLUSTER_PHASES.map(async (phase) => [
+  /** The rules of an EtcdCluster by phase. */
+  const phases = async () => {
+    const parts = CLUSTER_PHASES.map(async (phase) => [
       `### ${capitalized(phase.name)}`,
       phase.is,
       await rulesTable("cluster", phase.rules),
     ]);
-    const guardsPart = ["### Guards", await guardsTable("cluster", CLUSTER_GUARDS)];
-    return ["## Of an EtcdCluster", ...(await Promise.all(phases)).flat(), ...guardsPart];
+    return (await Promise.all(parts)).flat();
   };
+  const sections = DECIDED.map(async ([name, kind, rules, guards]) => [
+    `## Of an ${kind}`,
+    ...(name === "cluster" ? await phases() : [await rulesTable(name, rules)]),
+    ...(name === "cluster" ? ["### Guards"] : []),
+    table(
+      ["guard", "what it forbids"],
+      (await documentedGuards(root, name, guards)).map((guard) => [
+        `[\`${guard.name}\`](../../${guard.path})`,
+        guard.doc,
+      ]),
+    ),
+  ]);
   return page(
     "Rules and guards",
-    "The `reason` of an event, and the `rule` in a log line and in a metric, is one of these names. Rules are evaluated in this order, those of an EtcdCluster in phases; the first rule with a step or a wait decides. A guard may turn the step of a rule into a wait, which then has the guard's name. A rule marked *holds* holds everything below it back while its own step is in backoff.",
-    ...(await clusterSection()),
-    ...(await section("peer", "Of an EtcdPeer", [PEER_RULES, PEER_GUARDS])),
-    ...(await section("backup", "Of an EtcdBackup", [BACKUP_RULES, BACKUP_GUARDS])),
-    ...(await section("schedule", "Of an EtcdBackupSchedule", [SCHEDULE_RULES, SCHEDULE_GUARDS])),
-    ...(await section("restore", "Of an EtcdRestore", [RESTORE_RULES, RESTORE_GUARDS])),
-    ...(await section("role", "Of an EtcdRole", [ROLE_RULES, ROLE_GUARDS])),
-    ...(await section("user", "Of an EtcdUser", [USER_RULES, USER_GUARDS])),
+    "The `rule` in a log line and in a metric is one of these names; [events](events.md) have the same names in CamelCase. Rules are evaluated in this order, those of an EtcdCluster in phases; the first rule with a step or a wait decides. A guard may turn the step of a rule into a wait, which then has the guard's name. A rule marked *holds* holds everything below it back while its own step is in backoff.",
+    ...(await Promise.all(sections)).flat(),
+  );
+}
+
+async function eventsPage(root: string): Promise<string> {
+  const sections = DECIDED.map(async ([name, kind, rules, guards]) => {
+    const row = ({ name: rule, doc }: Documented) => [`\`${eventName(rule)}\``, doc];
+    return [
+      `## About an ${kind}`,
+      table(["reason", "what the rule does"], (await documentedRules(root, name, rules)).map(row)),
+      table(["reason of a Warning", "what the guard forbids"], (await documentedGuards(root, name, guards)).map(row)),
+    ];
+  });
+  return page(
+    "Event reasons",
+    "The `reason` of an event is the rule that took a step or has to wait, or the guard that forbids a step. Its `action` is the step, such as `RestartPod`, or `Wait`. A Normal event reports a step that was taken. A Warning reports a step that failed or is forbidden, or a wait that a person should know of. Its `note` has the cause and what to do. Not every rule makes events.",
+    table(
+      ["reason of a Warning about any kind", "what it means"],
+      [
+        ["`InternalError`", "Passes over the object fail repeatedly with an error that no rule expects."],
+        [
+          "`ObjectTooLarge`",
+          "The object has grown beyond what the operator keeps in memory; it is not managed until it is smaller.",
+        ],
+      ],
+    ),
+    ...(await Promise.all(sections)).flat(),
   );
 }
 

@@ -23,7 +23,7 @@ test("pass: a step is made once and published as an event of its rule, and the n
   controller.next = paint;
   expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
-  expect(told).toEqual(["Normal paint: it is grey"]);
+  expect(told).toEqual(["Normal Paint: it is grey"]);
 });
 
 test("pass: a routine step is published only when it fails", async () => {
@@ -36,7 +36,7 @@ test("pass: a routine step is published only when it fails", async () => {
   expect(told).toEqual([]);
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
   await pass.run(KEY, never);
-  expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
+  expect(told).toEqual(["Warning Paint: paint failed: no brush for you"]);
 });
 
 test("pass: a step that was cancelled by the loss of the lease is not published as failed, and is retried", async () => {
@@ -77,7 +77,7 @@ test("pass: a wait is rechecked at its time, and published only when it warns", 
   expect(told).toEqual([]);
   controller.next = wait("no-paint", "there is no paint", 1_234, { warn: true });
   await pass.run(KEY, never);
-  expect(told).toEqual(["Warning no-paint: there is no paint"]);
+  expect(told).toEqual(["Warning NoPaint: there is no paint"]);
 });
 
 const REPORT = { rule: "paint", because: "no brush", is: "refused" } as const;
@@ -215,7 +215,7 @@ test("pass: a failed step is published with its reason, and the pass that follow
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
   expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
-  expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
+  expect(told).toEqual(["Warning Paint: paint failed: no brush for you"]);
 });
 
 test("pass: a rejected step is deferred, the next rule decides, and the step is retried later", async () => {
@@ -227,7 +227,7 @@ test("pass: a rejected step is deferred, the next rule decides, and the step is 
   controller.acting = () => Promise.resolve({ kind: "external" });
   await pass.run(KEY, never);
   expect(controller.asked).toEqual(["observe toy", "paint", "observe toy", "sweep"]);
-  expect(told).toEqual(["Warning paint: paint failed: no brush for you", "Normal sweep: there is dust"]);
+  expect(told).toEqual(["Warning Paint: paint failed: no brush for you", "Normal Sweep: there is dust"]);
   await clock.advance(600);
   await pass.run(KEY, never);
   expect(controller.asked.at(-1)).toBe("paint");

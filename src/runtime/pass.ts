@@ -11,6 +11,7 @@ import {
   type Subject,
 } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
+import { eventName } from "#runtime/event-name.ts";
 import type { Expectations, Owner } from "#runtime/expectations.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
@@ -211,7 +212,12 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       metrics.noticesAndDeferrals.inc({ controller, rule, kind: is });
       log.debug({ namespace: key.namespace, name: key.name, rule, because }, "notice or deferred step");
       if (is !== "notice") continue; // The event of the failed step has reported it.
-      tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });
+      tell(this.#controller.subject(snapshot), {
+        type: "Warning",
+        reason: eventName(rule),
+        action: "Wait",
+        note: because,
+      });
     }
     if (plan.next === "settled") return;
     const fields = { namespace: key.namespace, name: key.name, rule: plan.rule, because: plan.because };
@@ -221,7 +227,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       if (plan.warn) {
         tell(this.#controller.subject(snapshot), {
           type: "Warning",
-          reason: plan.rule,
+          reason: eventName(plan.rule),
           action: "Wait",
           note: plan.because,
         });
@@ -233,11 +239,21 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     if (outcome.is === "done") {
       log.info({ ...fields, step }, "step done");
       if (this.#controller.isRoutine?.(plan.rule, plan.step, snapshot) === true) return;
-      tell(this.#controller.subject(snapshot), { type: "Normal", reason: plan.rule, action: step, note: plan.because });
+      tell(this.#controller.subject(snapshot), {
+        type: "Normal",
+        reason: eventName(plan.rule),
+        action: eventName(step),
+        note: plan.because,
+      });
     } else if (outcome.is === "failed") {
       log.warn({ ...fields, step, code: outcome.code, error: outcome.why }, "step failed");
       const note = `${step} failed: ${outcome.why}`;
-      tell(this.#controller.subject(snapshot), { type: "Warning", reason: plan.rule, action: step, note });
+      tell(this.#controller.subject(snapshot), {
+        type: "Warning",
+        reason: eventName(plan.rule),
+        action: eventName(step),
+        note,
+      });
     } else if (outcome.is === "conflict" || outcome.is === "notNow") {
       log.debug({ ...fields, step, error: outcome.why }, "step not done; the object is observed again");
     }

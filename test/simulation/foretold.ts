@@ -5,6 +5,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
 import type { ClusterController } from "#kit/world/operator.ts";
 import type { Random } from "#kit/world/random.ts";
+import { eventName } from "#runtime/event-name.ts";
 import { type Scene, scene } from "./stories/scene.ts";
 
 /** An edit of the spec of a complete cluster at rest. */
@@ -96,7 +97,7 @@ function noted(real: ClusterController, done: string[]): ClusterController {
     act: async (step, snapshot, signal) => {
       const by = rule;
       const written = await real.act(step, snapshot, signal);
-      done.push(`${by} ${step.do} ${memberOf(step)}`);
+      done.push(`${eventName(by)} ${eventName(step.do)} ${memberOf(step)}`);
       return written;
     },
   };

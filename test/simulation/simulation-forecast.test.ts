@@ -13,8 +13,8 @@ const EDITS = Number(process.env.FORETOLD_EDITS ?? 40);
  * write rests. Budget steps are therefore compared only if no member is removed and few restart.
  */
 function comparable(steps: readonly string[], { restarts = [] }: PlanStatus): readonly string[] {
-  const isLeaving = steps.some((step) => step.startsWith("remove-member "));
-  return isLeaving || restarts.length > 3 ? steps.filter((step) => !step.startsWith("disruption-budget ")) : steps;
+  const isLeaving = steps.some((step) => step.startsWith("RemoveMember "));
+  return isLeaving || restarts.length > 3 ? steps.filter((step) => !step.startsWith("DisruptionBudget ")) : steps;
 }
 
 /** Edits that are rare at random: sleep, and wake-up with a changed spec. */
@@ -28,11 +28,11 @@ const SLEEPS: readonly Edited[] = [
 
 /** Whether the forecast has the step. It leaves out steps that people cannot see. */
 function isTold(step: string): boolean {
-  return !step.startsWith("drop-previous-template ");
+  return !step.startsWith("DropPreviousTemplate ");
 }
 
 function isNoGuess(step: string): boolean {
-  return !step.includes(" moveLeader ");
+  return !step.includes(" MoveLeader ");
 }
 
 describe("simulation: the operator takes the forecast steps for the edit", () => {

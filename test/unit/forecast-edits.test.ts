@@ -10,6 +10,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
 import { withCrashing, withoutPod } from "#kit/snapshots/cluster-rolling.ts";
+import { eventName } from "#runtime/event-name.ts";
 
 test("status.plan: every edit gets an outcome and a message", () => {
   const fields = [
@@ -142,7 +143,7 @@ describe("status.plan: an edit has the same forecast as the edited spec:", () =>
     expect(planCluster(real)).toMatchObject({ rule: next });
     expect(plan).toMatchObject(forecast(real));
     const told = plan?.steps?.[0]?.rule ?? plan?.message;
-    expect(told).toMatch(new RegExp(`^${next}`));
+    expect(told).toMatch(new RegExp(`^${eventName(next)}`));
   });
 
   test("removing memberTimeout restores the default time", () => {

@@ -23,52 +23,52 @@ function steps(snapshot: ClusterSnapshot): readonly string[] {
 
 function arriving(name: string, budget: boolean): readonly string[] {
   return [
-    `scale-up createPeer ${name}`,
-    `scale-up addLearner ${name}`,
-    ...(budget ? ["disruption-budget replaceBudget"] : []),
-    `identify-member replacePeer ${name}`,
-    `fence replacePeer ${name}`,
-    `promote-learner promote ${name}`,
+    `ScaleUp CreatePeer ${name}`,
+    `ScaleUp AddLearner ${name}`,
+    ...(budget ? ["DisruptionBudget ReplaceBudget"] : []),
+    `IdentifyMember ReplacePeer ${name}`,
+    `Fence ReplacePeer ${name}`,
+    `PromoteLearner Promote ${name}`,
   ];
 }
 
 function restarting(name: string, more: readonly string[] = []): readonly string[] {
   return [
-    `update-member replacePeer ${name}`,
-    "disruption-budget replaceBudget",
+    `UpdateMember ReplacePeer ${name}`,
+    "DisruptionBudget ReplaceBudget",
     ...more,
-    `restart-member restartPod ${name}`,
-    "disruption-budget replaceBudget",
+    `RestartMember RestartPod ${name}`,
+    "DisruptionBudget ReplaceBudget",
   ];
 }
 
 /** Steps from three members to two. The budget changes as soon as the third member has no vote. */
 const LAST_THIRD = [
-  "scale-down markRemoval my-etcd-2",
-  "disruption-budget replaceBudget",
-  "remove-member removeMember my-etcd-2",
-  "disruption-budget replaceBudget",
-  "delete-peer-of-removed releaseClaim my-etcd-2",
-  "delete-peer-of-removed deletePeer my-etcd-2",
-  "disruption-budget replaceBudget",
+  "ScaleDown MarkRemoval my-etcd-2",
+  "DisruptionBudget ReplaceBudget",
+  "RemoveMember RemoveMember my-etcd-2",
+  "DisruptionBudget ReplaceBudget",
+  "DeletePeerOfRemoved ReleaseClaim my-etcd-2",
+  "DeletePeerOfRemoved DeletePeer my-etcd-2",
+  "DisruptionBudget ReplaceBudget",
 ];
 
 /** Steps that replace a lost member by the next one. */
 function replacing(name: string, next: string): readonly string[] {
   return [
-    `replace-lost markRemoval ${name}`,
-    `remove-member removeMember ${name}`,
-    `delete-peer-of-removed releaseClaim ${name}`,
-    `delete-peer-of-removed deletePeer ${name}`,
+    `ReplaceLost MarkRemoval ${name}`,
+    `RemoveMember RemoveMember ${name}`,
+    `DeletePeerOfRemoved ReleaseClaim ${name}`,
+    `DeletePeerOfRemoved DeletePeer ${name}`,
     ...arriving(next, true),
-    "disruption-budget replaceBudget",
+    "DisruptionBudget ReplaceBudget",
   ];
 }
 
 const ROLL = [
   ...restarting("my-etcd-2"),
   ...restarting("my-etcd-1"),
-  ...restarting("my-etcd-0", ["restart-member moveLeader my-etcd-0"]),
+  ...restarting("my-etcd-0", ["RestartMember MoveLeader my-etcd-0"]),
 ];
 
 /** A cluster with a member that has been lost for so long that it is replaced. */
@@ -84,7 +84,7 @@ describe("forecast: steps", () => {
     {
       name: "members are added one after another",
       given: cluster({ spec: { replicas: 5 } }),
-      steps: [...arriving("my-etcd-3", true), ...arriving("my-etcd-4", true), "disruption-budget replaceBudget"],
+      steps: [...arriving("my-etcd-3", true), ...arriving("my-etcd-4", true), "DisruptionBudget ReplaceBudget"],
     },
     {
       name: "members are removed one after another",
@@ -95,20 +95,20 @@ describe("forecast: steps", () => {
     {
       name: "the only member gets the new template and restarts",
       given: wanting(NEWER, { replicas: 1 }),
-      steps: ["update-member replacePeer my-etcd-0", "restart-member restartPod my-etcd-0"],
+      steps: ["UpdateMember ReplacePeer my-etcd-0", "RestartMember RestartPod my-etcd-0"],
     },
-    { name: "a cluster with spec.replicas 0 is put to sleep", given: tired(), steps: ["start-sleep fallAsleep"] },
+    { name: "a cluster with spec.replicas 0 is put to sleep", given: tired(), steps: ["StartSleep FallAsleep"] },
     { name: "a sleeping cluster has no steps", given: asleep(), steps: [] },
-    { name: "all members of a sleeping cluster wake up", given: wanted(asleep(), 3), steps: ["wake-up wakeUp"] },
+    { name: "all members of a sleeping cluster wake up", given: wanted(asleep(), 3), steps: ["WakeUp WakeUp"] },
     {
       name: "all members wake up before one is removed",
       given: wanted(asleep(), 2),
-      steps: ["wake-up wakeUp", ...LAST_THIRD],
+      steps: ["WakeUp WakeUp", ...LAST_THIRD],
     },
     {
       name: "all members wake up with their old template before they restart with the new one",
       given: wanted(asleep({ spec: NEWER }), 3),
-      steps: ["wake-up wakeUp", ...ROLL],
+      steps: ["WakeUp WakeUp", ...ROLL],
     },
     {
       name: "members that are still waking up cause no step",
@@ -119,21 +119,21 @@ describe("forecast: steps", () => {
       name: "members are added before others restart",
       given: wanting(NEWER, { spec: { replicas: 4, disruptionBudget: "None" } }),
       steps: [
-        "disruption-budget deleteBudget",
+        "DisruptionBudget DeleteBudget",
         ...arriving("my-etcd-3", false),
         ...["my-etcd-3", "my-etcd-2", "my-etcd-1"].flatMap((name) => [
-          `update-member replacePeer ${name}`,
-          `restart-member restartPod ${name}`,
+          `UpdateMember ReplacePeer ${name}`,
+          `RestartMember RestartPod ${name}`,
         ]),
-        "update-member replacePeer my-etcd-0",
-        "restart-member moveLeader my-etcd-0",
-        "restart-member restartPod my-etcd-0",
+        "UpdateMember ReplacePeer my-etcd-0",
+        "RestartMember MoveLeader my-etcd-0",
+        "RestartMember RestartPod my-etcd-0",
       ],
     },
     {
       name: "with OnDelete members get new templates and are not restarted",
       given: wanting(NEWER, { spec: ON_DELETE }),
-      steps: ["my-etcd-2", "my-etcd-1", "my-etcd-0"].map((name) => `update-member replacePeer ${name}`),
+      steps: ["my-etcd-2", "my-etcd-1", "my-etcd-0"].map((name) => `UpdateMember ReplacePeer ${name}`),
     },
     {
       name: "a learner that has started becomes a voter",
@@ -179,14 +179,14 @@ describe("forecast: steps", () => {
       ),
       steps: [
         ...replacing("my-etcd-3", "").slice(0, 4),
-        "replace-lost markRemoval my-etcd-1",
-        "remove-member removeMember my-etcd-1",
-        "disruption-budget replaceBudget",
-        "delete-peer-of-removed releaseClaim my-etcd-1",
-        "delete-peer-of-removed deletePeer my-etcd-1",
+        "ReplaceLost MarkRemoval my-etcd-1",
+        "RemoveMember RemoveMember my-etcd-1",
+        "DisruptionBudget ReplaceBudget",
+        "DeletePeerOfRemoved ReleaseClaim my-etcd-1",
+        "DeletePeerOfRemoved DeletePeer my-etcd-1",
         ...arriving("my-etcd-5", true),
         ...arriving("my-etcd-6", true),
-        "disruption-budget replaceBudget",
+        "DisruptionBudget ReplaceBudget",
       ],
     },
     {
@@ -220,7 +220,7 @@ describe("forecast: outcome", () => {
       given: wanting(NEWER, { spec: ON_DELETE }),
       ends: {
         outcome: "Waits",
-        message: expect.stringMatching(/^update-member: my-etcd-0, my-etcd-1, my-etcd-2 get what the spec asks for/),
+        message: expect.stringMatching(/^UpdateMember: my-etcd-0, my-etcd-1, my-etcd-2 get what the spec asks for/),
       },
     },
     {
@@ -231,12 +231,12 @@ describe("forecast: outcome", () => {
     {
       name: "a cluster without a quorum has no forecast",
       given: cluster({ down: ["my-etcd-1", "my-etcd-2"] }),
-      ends: { outcome: "Waits", message: expect.stringMatching(/^await-quorum: /) },
+      ends: { outcome: "Waits", message: expect.stringMatching(/^AwaitQuorum: /) },
     },
     {
       name: "a paused cluster has the outcome Waits",
       given: cluster({ spec: { replicas: 5, paused: true } }),
-      ends: { outcome: "Waits", message: "paused: nothing is changed while spec.paused is true" },
+      ends: { outcome: "Waits", message: "Paused: nothing is changed while spec.paused is true" },
     },
     {
       name: "a version without an upgrade path has the outcome Refused, with the reason",
@@ -246,7 +246,7 @@ describe("forecast: outcome", () => {
         message: "the change would be refused, and none of these steps would be done",
         refused: [
           {
-            rule: "no-version-path",
+            rule: "NoVersionPath",
             message: expect.stringMatching(/^spec\.version is refused: from 3\.6\.16 to 3\.4\.35 is a downgrade/),
           },
         ],
@@ -255,7 +255,7 @@ describe("forecast: outcome", () => {
     {
       name: "a refused version does not hold back other changes",
       given: cluster({ spec: { version: "3.4.35", replicas: 4 } }),
-      ends: { outcome: "Done", refused: [expect.objectContaining({ rule: "no-version-path" })] },
+      ends: { outcome: "Done", refused: [expect.objectContaining({ rule: "NoVersionPath" })] },
     },
     {
       name: "a downgrade begins with etcd's own downgrade",
@@ -263,31 +263,31 @@ describe("forecast: outcome", () => {
       ends: {
         outcome: "Done",
         restarts: ["my-etcd-2", "my-etcd-1", "my-etcd-0"],
-        steps: expect.arrayContaining([expect.objectContaining({ step: "enableDowngrade" })]),
+        steps: expect.arrayContaining([expect.objectContaining({ step: "EnableDowngrade" })]),
       },
     },
     {
       name: "a downgrade that is no longer wanted is cancelled",
       given: downgrading(cluster()),
-      ends: { outcome: "Done", steps: [expect.objectContaining({ step: "cancelDowngrade" })] },
+      ends: { outcome: "Done", steps: [expect.objectContaining({ step: "CancelDowngrade" })] },
     },
     {
       name: "a pod template that the operator does not allow has the outcome Refused",
       given: wanting({ ...NEWER, podTemplate: { spec: { hostNetwork: true } } }),
       ends: {
         outcome: "Refused",
-        refused: [{ rule: "refused-spec", message: expect.stringContaining("hostNetwork") }],
+        refused: [{ rule: "RefusedSpec", message: expect.stringContaining("hostNetwork") }],
       },
     },
     {
       name: "an update that has stopped has the outcome Refused",
       given: withStop(wanting(NEWER), "my-etcd-2"),
-      ends: { outcome: "Refused", refused: [expect.objectContaining({ rule: "roll-back-member" })] },
+      ends: { outcome: "Refused", refused: [expect.objectContaining({ rule: "RollBackMember" })] },
     },
     {
       name: "a crashing member without a new template has the outcome Waits",
       given: withCrashing(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
-      ends: { outcome: "Waits", message: "await-health: waiting for my-etcd-1 to be healthy again" },
+      ends: { outcome: "Waits", message: "AwaitHealth: waiting for my-etcd-1 to be healthy again" },
     },
     {
       name: "a crashing member gets its new template first, because that may repair it",
@@ -313,8 +313,8 @@ describe("forecast: outcome", () => {
 
   test("a step in the forecast has the message of the step's event", () => {
     expect(forecast(wanting(NEWER)).steps?.[0]).toEqual({
-      rule: "update-member",
-      step: "replacePeer",
+      rule: "UpdateMember",
+      step: "ReplacePeer",
       member: "my-etcd-2",
       message: "my-etcd-2 is updated next: it gets etcd 3.6.17 instead of 3.6.16; 2 more members follow",
     });

@@ -1,13 +1,15 @@
 import { z } from "zod";
 
 const refusalSchema = z.object({
-  rule: z.string().describe("The rule or guard that refuses it, as named in docs/reference/rules.md."),
+  rule: z.string().describe("What refuses it: the reason of the event that it would have."),
   message: z.string().describe("What is refused or in the way, and why."),
 });
 
 const stepSchema = z.object({
-  rule: z.string().describe("The rule that makes the step, as named in docs/reference/rules.md."),
-  step: z.string().describe("The step, such as restartPod: one write to Kubernetes or etcd."),
+  rule: z.string().describe("What causes the step: the reason of its event."),
+  step: z
+    .string()
+    .describe("The step, such as RestartPod, as in the action of its event: one write to Kubernetes or etcd."),
   member: z.string().optional().describe("The member that the step is about, if any."),
   message: z.string().describe("The step in words, as in its event."),
 });

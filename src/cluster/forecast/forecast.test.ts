@@ -17,14 +17,14 @@ describe("forecast", () => {
     const { steps, ...end } = forecast(wanting(NEWER, ONE));
     expect(end).toEqual({ outcome: "Done", message: "there is nothing more to do then", restarts: ["my-etcd-0"] });
     expect(steps?.map(({ rule, step, member }) => [rule, step, member])).toEqual([
-      ["update-member", "replacePeer", "my-etcd-0"],
-      ["restart-member", "restartPod", "my-etcd-0"],
+      ["UpdateMember", "ReplacePeer", "my-etcd-0"],
+      ["RestartMember", "RestartPod", "my-etcd-0"],
     ]);
   });
 
   test("names no member for a step that concerns none", () => {
     const { steps } = forecast(wanting(NEWER));
-    expect(steps?.[1]).toMatchObject({ rule: "disruption-budget", step: "replaceBudget" });
+    expect(steps?.[1]).toMatchObject({ rule: "DisruptionBudget", step: "ReplaceBudget" });
     expect(steps?.[1]).not.toHaveProperty("member");
   });
 
@@ -32,7 +32,7 @@ describe("forecast", () => {
     expect(forecast(wanting(NEWER), 2)).toMatchObject({
       outcome: "Unforeseen",
       message: "no end after 2 steps",
-      steps: [{ step: "replacePeer" }, { step: "replaceBudget" }],
+      steps: [{ step: "ReplacePeer" }, { step: "ReplaceBudget" }],
     });
     expect(forecast(wanting(NEWER), 4).steps).toHaveLength(4);
   });
@@ -42,7 +42,7 @@ describe("forecast", () => {
   });
 
   test("is Refused for a refused edit, but not when another edit is accepted", () => {
-    const refused = [{ rule: "no-version-path", message: expect.stringMatching(/^spec\.version is refused/) }];
+    const refused = [{ rule: "NoVersionPath", message: expect.stringMatching(/^spec\.version is refused/) }];
     const alone = forecast(cluster({ ...ONE, spec: { version: "3.4.35" } }));
     expect(alone).toEqual({
       outcome: "Refused",
@@ -50,7 +50,7 @@ describe("forecast", () => {
       refused,
     });
     const beside = forecast(cluster({ ...ONE, spec: { version: "3.4.35", disruptionBudget: "None" } }));
-    expect(beside).toMatchObject({ outcome: "Done", refused, steps: [{ step: "deleteBudget" }] });
+    expect(beside).toMatchObject({ outcome: "Done", refused, steps: [{ step: "DeleteBudget" }] });
   });
 
   test("is not Refused when the plan has only a notice", () => {
@@ -66,15 +66,15 @@ describe("forecast", () => {
   test("is Waits during a pause and while the cluster forms", () => {
     expect(forecast(cluster({ ...ONE, spec: { paused: true } }))).toEqual({
       outcome: "Waits",
-      message: "paused: nothing is changed while spec.paused is true",
+      message: "Paused: nothing is changed while spec.paused is true",
     });
     expect(forecast(cluster({ ...ONE, stage: "new" })).outcome).toBe("Waits");
   });
 
   test("names the previous leader as the member of a leader transfer", () => {
     const { steps } = forecast(cluster({ replicas: 2, leader: "my-etcd-1", spec: { replicas: 1 } }));
-    expect(steps?.find(({ step }) => step === "moveLeader")?.member).toBe("my-etcd-1");
-    expect(steps?.find(({ step }) => step === "removeMember")?.member).toBe("my-etcd-1");
+    expect(steps?.find(({ step }) => step === "MoveLeader")?.member).toBe("my-etcd-1");
+    expect(steps?.find(({ step }) => step === "RemoveMember")?.member).toBe("my-etcd-1");
   });
 
   test("is Unforeseen when an update is about to stop", () => {
@@ -83,7 +83,7 @@ describe("forecast", () => {
       outcome: "Unforeseen",
       message:
         "no forecast of the effect of stopUpdate: a member has not started, and the forecast assumes that nothing fails",
-      steps: [{ rule: "stop-update", member: "my-etcd-2" }],
+      steps: [{ rule: "StopUpdate", member: "my-etcd-2" }],
     });
   });
 });
@@ -110,7 +110,7 @@ describe("status.plan", () => {
       edit,
       outcome: "Unforeseen",
       message: "no forecast of the effect of issueLeaf: what will be issued is not known in advance",
-      steps: [{ rule: "issue-certificate", step: "issueLeaf", message: expect.any(String) }],
+      steps: [{ rule: "IssueCertificate", step: "IssueLeaf", message: expect.any(String) }],
     });
   });
 

@@ -6,6 +6,7 @@ import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { dropPreviousTemplate } from "#cluster/update/rules/drop-previous-template.ts";
 import type { Plan } from "#runtime/decide.ts";
+import { eventName } from "#runtime/event-name.ts";
 import { after } from "./model.ts";
 import { arrived } from "./model-kubernetes.ts";
 
@@ -51,19 +52,21 @@ function looked(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 /** @param end the last plan, or why there is none */
 function told(first: Plan<ClusterStep>, steps: readonly Step[], end: Plan<ClusterStep> | string): Forecast {
-  const refused = notDone({ plan: first }).map(({ rule, because }) => ({ rule, message: because }));
+  const refused = notDone({ plan: first }).map(({ rule, because }) => ({ rule: eventName(rule), message: because }));
   const restarts = steps.flatMap(({ step, member }) => (step === "restartPod" && member !== undefined ? [member] : []));
   return {
     ...ending(end, steps.length === 0 && refused.length > 0),
     ...(refused.length === 0 ? {} : { refused }),
     ...(restarts.length === 0 ? {} : { restarts }),
-    ...(steps.length === 0 ? {} : { steps: [...steps] }),
+    ...(steps.length === 0
+      ? {}
+      : { steps: steps.map((each) => ({ ...each, rule: eventName(each.rule), step: eventName(each.step) })) }),
   };
 }
 
 function ending(end: Plan<ClusterStep> | string, isRefused: boolean): Pick<Forecast, "outcome" | "message"> {
   if (typeof end === "string") return { outcome: "Unforeseen", message: end };
-  if (end.next === "wait") return { outcome: "Waits", message: `${end.rule}: ${end.because}` };
+  if (end.next === "wait") return { outcome: "Waits", message: `${eventName(end.rule)}: ${end.because}` };
   if (isRefused)
     return { outcome: "Refused", message: "the change would be refused, and none of these steps would be done" };
   return { outcome: "Done", message: "there is nothing more to do then" };
