@@ -284,7 +284,7 @@ function definitionOf(definition: Definition, operatorNamespace: string): KubeOb
         plural: resource.plural,
         singular: resource.kind.toLowerCase(),
         shortNames: definition.shortNames,
-        categories: ["all"],
+        // No `categories`: `kubectl delete all --all` would delete every object of the category "all".
       },
       versions: Object.entries(specs).map(([name, spec]) => versionOf(definition, name, spec)),
       // A kind with one version needs no conversion.

@@ -100,7 +100,12 @@ test("every field of the CustomResourceDefinitions has a type", () => {
   expect(untyped).toEqual([]);
 });
 
+test("no kind is in the category all, so that `kubectl delete all --all` deletes none of its objects", () => {
+  for (const { spec } of customResourceDefinitions("foo") as unknown as Definition[])
+    expect(spec.names.categories ?? []).not.toContain("all");
+});
+
 interface Definition {
   metadata: { name: string };
-  spec: { versions: { schema: { openAPIV3Schema: object } }[] };
+  spec: { names: { categories?: string[] }; versions: { schema: { openAPIV3Schema: object } }[] };
 }
