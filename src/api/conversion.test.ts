@@ -100,7 +100,7 @@ const betaCluster = fc
       clientService: fc.constantFrom({ type: "ClusterIP" }, { type: "LoadBalancer", metadata: { labels: { a: "b" } } }),
       updateStrategy: fc.constantFrom({ type: "RollingUpdate" }, { type: "OnDelete", memberTimeout: "5m" }),
       replacement: fc.constantFrom({ after: "Never" }, {}),
-      disruptionBudget: fc.constantFrom("Quorum", "None"),
+      disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
       paused: fc.boolean(),
     },
     { requiredKeys: ["replicas"] },

@@ -35,7 +35,7 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
   EtcdCluster: {
     clientService: { type: "ClusterIP" },
     updateStrategy: { type: "RollingUpdate" },
-    disruptionBudget: "Quorum",
+    disruptionBudget: { policy: "Quorum" },
     monitoring: { podMonitor: false },
     paused: false,
   },

@@ -47,7 +47,7 @@ const cluster = fc.record(
     version: fc.constant("3.5.35"),
     image: fc.constant({ repository: "example.test/etcd" }),
     paused: fc.boolean(),
-    disruptionBudget: fc.constantFrom("Quorum", "None"),
+    disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
     storage: fc.constantFrom({ size: "1Gi" }, { size: "2Gi", storageClassName: "fast" }),
     podTemplate: fc.constantFrom({}, { spec: { affinity: { a: 1 }, tolerations: [{ key: "etcd" }] } }),
   },

@@ -118,7 +118,7 @@ const EVERYTHING = {
   clientService: { type: "LoadBalancer", metadata: { annotations: { "example.com/internal": "true" } } },
   updateStrategy: { type: "OnDelete", memberTimeout: "15m" },
   replacement: { after: "Never" },
-  disruptionBudget: "None",
+  disruptionBudget: { policy: "None" },
   monitoring: { podMonitor: true },
   paused: true,
 };
@@ -134,7 +134,7 @@ describe("an EtcdCluster of v1alpha1", () => {
       podTemplate: {},
       clientService: { type: "ClusterIP" },
       updateStrategy: { type: "RollingUpdate" },
-      disruptionBudget: "Quorum",
+      disruptionBudget: { policy: "Quorum" },
       monitoring: { podMonitor: false },
       paused: false,
     });
@@ -158,7 +158,10 @@ describe("an EtcdCluster of v1alpha1", () => {
 
 describe("an annotation for fields that v1alpha1 lacks, when no conversion has written it,", () => {
   // Its conversion would bypass the schema of v1beta1.
-  const planted = JSON.stringify({ podTemplate: { spec: { containers: "text" } }, disruptionBudget: "Bogus" });
+  const planted = JSON.stringify({
+    podTemplate: { spec: { containers: "text" } },
+    disruptionBudget: { policy: "Bogus" },
+  });
 
   test("is refused when a person adds it, and may be kept unchanged or removed", async () => {
     let number = 0;
@@ -171,16 +174,16 @@ describe("an annotation for fields that v1alpha1 lacks, when no conversion has w
       await vi.waitFor(refused, { timeout: 30_000, interval: 200 });
     }
     const name = "by-hand";
-    await made(name, { replicas: 3, disruptionBudget: "None" });
+    await made(name, { replicas: 3, disruptionBudget: { policy: "None" } });
     const written = (annotation: string | null, spec: object) => {
       const patch = { metadata: { annotations: { [BEYOND]: annotation } }, spec };
       return admin.patch(ALPHA, { namespace, name }, patch, MERGE);
     };
     await expect(written(planted, {})).rejects.toThrow(NOT_BY_HAND);
     await written((await read(name, ALPHA)).metadata.annotations![BEYOND]!, { replicas: 5 });
-    expect((await read(name)).spec).toMatchObject({ replicas: 5, disruptionBudget: "None" });
+    expect((await read(name)).spec).toMatchObject({ replicas: 5, disruptionBudget: { policy: "None" } });
     await written(null, {});
-    expect((await read(name)).spec).toMatchObject({ replicas: 5, disruptionBudget: "Quorum" });
+    expect((await read(name)).spec).toMatchObject({ replicas: 5, disruptionBudget: { policy: "Quorum" } });
     await expect(written(planted, {})).rejects.toThrow(NOT_BY_HAND);
   });
 });

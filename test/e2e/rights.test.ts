@@ -50,7 +50,7 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
   },
   {
     rights: ["delete poddisruptionbudgets.policy"],
-    why: "a budget is deleted only when spec.disruptionBudget is set to None",
+    why: "a budget is deleted only when spec.disruptionBudget.policy is set to None",
     test: "test/apiserver/admission-policy.test.ts",
   },
   {

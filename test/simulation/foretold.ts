@@ -32,7 +32,7 @@ export function editOf(random: Random): Edited {
     replicas: some([1, 2, 3, 4, 5]),
     version: some(["3.7.3", "3.6.17", "3.5.35", "3.6.16"]),
     podTemplate: some(TEMPLATES),
-    disruptionBudget: random.chance(0.2) ? "None" : undefined,
+    disruptionBudget: random.chance(0.2) ? { policy: "None" } : undefined,
     updateStrategy: random.chance(0.2) ? { type: "OnDelete" } : undefined,
     clientService: random.chance(0.2) ? { type: "NodePort" } : undefined,
   };

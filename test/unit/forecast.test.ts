@@ -117,7 +117,7 @@ describe("forecast: steps", () => {
     },
     {
       name: "members are added before others restart",
-      given: wanting(NEWER, { spec: { replicas: 4, disruptionBudget: "None" } }),
+      given: wanting(NEWER, { spec: { replicas: 4, disruptionBudget: { policy: "None" } } }),
       steps: [
         "DisruptionBudget DeleteBudget",
         ...arriving("my-etcd-3", false),

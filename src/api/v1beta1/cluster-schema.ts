@@ -65,6 +65,17 @@ const replacementSchema = z
   })
   .describe("When a lost member is replaced by a new one.");
 
+const disruptionBudgetSchema = z
+  .object({
+    policy: z
+      .enum(["Quorum", "None"])
+      .default("Quorum")
+      .describe(
+        "Quorum: a PodDisruptionBudget lets drains evict members as long as a quorum stays. One or two members have none to spare: there a drain evicts one member at a time, and clients wait until it has started again. None: there is no budget, and an update does not hold drains back; limit evictions by other means.",
+      ),
+  })
+  .describe("How far drains and autoscalers may evict members.");
+
 const bootstrapSchema = z
   .object({
     fromBackup: z
@@ -108,12 +119,7 @@ export const clusterSpecSchema = z
     clientService: clientServiceSchema.default({ type: "ClusterIP" }),
     updateStrategy: updateStrategySchema.default({ type: "RollingUpdate" }),
     replacement: replacementSchema.optional(),
-    disruptionBudget: z
-      .enum(["Quorum", "None"])
-      .default("Quorum")
-      .describe(
-        "Quorum: a PodDisruptionBudget lets drains evict members as long as a quorum stays. One or two members have none to spare: there a drain evicts one member at a time, and clients wait until it has started again. None: there is no budget, and an update does not hold drains back; limit evictions by other means.",
-      ),
+    disruptionBudget: disruptionBudgetSchema.default({ policy: "Quorum" }),
     networkPolicy: networkPolicySchema.optional(),
     monitoring: monitoringSchema.default({ podMonitor: false }),
     paused: z

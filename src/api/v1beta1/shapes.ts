@@ -792,11 +792,16 @@ export const SHAPES = {
     }
    },
    "disruptionBudget": {
-    "type": "string",
-    "enum": [
-     "Quorum",
-     "None"
-    ]
+    "type": "object",
+    "properties": {
+     "policy": {
+      "type": "string",
+      "enum": [
+       "Quorum",
+       "None"
+      ]
+     }
+    }
    },
    "networkPolicy": {
     "type": "object",
@@ -2189,11 +2194,16 @@ export const SHAPES = {
         }
        },
        "disruptionBudget": {
-        "type": "string",
-        "enum": [
-         "Quorum",
-         "None"
-        ]
+        "type": "object",
+        "properties": {
+         "policy": {
+          "type": "string",
+          "enum": [
+           "Quorum",
+           "None"
+          ]
+         }
+        }
        },
        "networkPolicy": {
         "type": "object",

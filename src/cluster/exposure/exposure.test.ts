@@ -37,7 +37,7 @@ for (const [rule, field] of Object.entries(objects)) {
     expect(said(rule, with_(otherwise(live, { ours: false })))).toBe("notice"));
 }
 
-const unwanted = cluster({ spec: { disruptionBudget: "None" } });
+const unwanted = cluster({ spec: { disruptionBudget: { policy: "None" } } });
 const going = { ...unwanted.budget!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" };
 const without: { name: string; budget: ClusterSnapshot["budget"]; says: string }[] = [
   { name: "is deleted", budget: unwanted.budget, says: "deleteBudget" },

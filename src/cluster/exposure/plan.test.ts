@@ -15,7 +15,7 @@ const FOREIGN_POLICY = { ...POLICY, metadata: { ...POLICY.metadata, ownerReferen
 const MISSPELT = {
   spec: { networkPolicy: { enabled: true, clients: [{ podSelector: { matchlabels: {} } }] as never } },
 };
-const NO_BUDGET = { disruptionBudget: "None" } as const;
+const NO_BUDGET = { disruptionBudget: { policy: "None" } } as const;
 const { headlessService } = cluster();
 const foreignService = born<Service>({
   ...headlessService!,
@@ -220,17 +220,17 @@ testPlans("src/cluster/exposure", [
     expect: "disruption-budget: replaceBudget",
   },
   {
-    name: "deletes the PodDisruptionBudget when spec.disruptionBudget is None",
+    name: "deletes the PodDisruptionBudget when spec.disruptionBudget.policy is None",
     given: cluster({ spec: NO_BUDGET }),
     expect: "disruption-budget: deleteBudget",
   },
   {
-    name: "creates no PodDisruptionBudget when spec.disruptionBudget is None",
+    name: "creates no PodDisruptionBudget when spec.disruptionBudget.policy is None",
     given: cluster({ spec: NO_BUDGET, with: { budget: undefined } }),
     expect: "settled",
   },
   {
-    name: "restarts members without a PodDisruptionBudget when spec.disruptionBudget is None",
+    name: "restarts members without a PodDisruptionBudget when spec.disruptionBudget.policy is None",
     given: withTurn(wanting(NEWER, { spec: NO_BUDGET, with: { budget: undefined } }), "my-etcd-2"),
     expect: "restart-member: restartPod",
   },

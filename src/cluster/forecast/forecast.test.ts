@@ -49,7 +49,7 @@ describe("forecast", () => {
       message: "the change would be refused, and none of these steps would be done",
       refused,
     });
-    const beside = forecast(cluster({ ...ONE, spec: { version: "3.4.35", disruptionBudget: "None" } }));
+    const beside = forecast(cluster({ ...ONE, spec: { version: "3.4.35", disruptionBudget: { policy: "None" } } }));
     expect(beside).toMatchObject({ outcome: "Done", refused, steps: [{ step: "DeleteBudget" }] });
   });
 

@@ -67,7 +67,7 @@ export function ready(given: Case): Verdict {
   if (late !== undefined) return no("CertificateEnding", late);
   const even =
     replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
-  const drained = snapshot.cluster.spec.disruptionBudget === "None" ? "" : (DRAINED[replicas] ?? "");
+  const drained = snapshot.cluster.spec.disruptionBudget.policy === "None" ? "" : (DRAINED[replicas] ?? "");
   const awaited = waitingForDeletion(snapshot);
   return {
     status: "True",

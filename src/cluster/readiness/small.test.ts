@@ -26,7 +26,7 @@ test.each([
   [
     "is not in the message without a PodDisruptionBudget",
     1,
-    { disruptionBudget: "None" },
+    { disruptionBudget: { policy: "None" } },
     "1 of 1 members are healthy voters",
   ],
 ])("Ready: the effect of a drain %s", (_, replicas, spec, message) => {

@@ -208,7 +208,7 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
         }),
         replacement: some({ after: fc.constantFrom("0s", "5m", "24h", "Never") }),
         tls,
-        disruptionBudget: fc.constantFrom("Quorum", "None"),
+        disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
         networkPolicy: some({
           enabled: fc.boolean(),
           clients: fc.array(networkPeer, { maxLength: 3 }),

@@ -26,7 +26,8 @@ const ofSpec: readonly Wrong[] = [
     (memberTimeout): Wrong => ["spec.updateStrategy.memberTimeout", { updateStrategy: { memberTimeout } }],
   ),
   ["spec.replacement.after", { replacement: { after: "Sometimes" } }],
-  ["spec.disruptionBudget", { disruptionBudget: "Some" }],
+  ["spec.disruptionBudget", { disruptionBudget: "None" }],
+  ["spec.disruptionBudget.policy", { disruptionBudget: { policy: "Some" } }],
   ...[
     {},
     { ipBlock: { cidr: "192.0.2.0/24" }, podSelector: {} },

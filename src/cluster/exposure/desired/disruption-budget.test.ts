@@ -245,9 +245,9 @@ const settling: { name: string; given: ClusterSnapshot; is: boolean }[] = [
     is: false,
   },
   {
-    name: "spec.disruptionBudget is None and a budget still exists",
+    name: "spec.disruptionBudget.policy is None and a budget still exists",
     given: {
-      ...cluster({ spec: { disruptionBudget: "None" } }),
+      ...cluster({ spec: { disruptionBudget: { policy: "None" } } }),
       budget: withLive({ generation: 2 }, undefined).budget,
     },
     is: true,

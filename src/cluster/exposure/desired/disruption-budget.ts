@@ -106,7 +106,7 @@ function isTurnOn(snapshot: ClusterSnapshot): boolean {
  * each blocks all evictions.
  */
 export function hasNoBudget({ cluster }: ClusterSnapshot): boolean {
-  return cluster.spec.disruptionBudget === "None";
+  return cluster.spec.disruptionBudget.policy === "None";
 }
 
 // When are evictions held back?

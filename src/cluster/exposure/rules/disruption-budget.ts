@@ -6,7 +6,7 @@ import { notice, step } from "#runtime/decide.ts";
 
 /**
  * Creates and corrects the PodDisruptionBudget, so that evictions keep the quorum. Deletes it when
- * spec.disruptionBudget is None.
+ * spec.disruptionBudget.policy is None.
  */
 export const disruptionBudgetRule: ClusterRule = {
   name: "disruption-budget",
@@ -17,7 +17,7 @@ export const disruptionBudgetRule: ClusterRule = {
       // A budget of another owner may hold evictions back instead.
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isOwned(snapshot, live))
         return undefined;
-      const goes = `PodDisruptionBudget ${live.metadata.name} is deleted: spec.disruptionBudget is None`;
+      const goes = `PodDisruptionBudget ${live.metadata.name} is deleted: spec.disruptionBudget.policy is None`;
       return step("disruption-budget", goes, { do: "deleteBudget", live });
     }
     const { minAvailable } = wanted.spec ?? {};
