@@ -5,7 +5,7 @@ type Spec = Pick<EtcdClusterSpec, "tls" | "auth">;
 
 /** Whether auth is to be enabled; `undefined`: not specified, so it stays as it is. */
 export function isAuthWanted({ auth }: Spec): boolean | undefined {
-  return auth === undefined ? undefined : ((auth as Partial<typeof auth>).enabled ?? false);
+  return auth?.enabled;
 }
 
 /** Whether clients present certificates, which the operator needs to log in. */

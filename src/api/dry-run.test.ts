@@ -93,6 +93,7 @@ describe("dry run: an annotation that is no edit is refused with a message", () 
       text: '{"tls":{"minVersion":"TLS1.4"}}',
       why: 'with it, spec.tls.minVersion is "TLS1.4"; it must be',
     },
+    { text: '{"auth":{}}', why: "with it, spec.auth.enabled is missing; it must be given" },
     { text: '{"tls":{"peer":{"provider":"Vault"}}}', why: 'with it, spec.tls.peer.provider is "Vault"; it must be' },
   ];
   test.each(cases)("$text", ({ text, why }) => {

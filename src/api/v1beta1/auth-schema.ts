@@ -5,7 +5,6 @@ export const authSchema = z
   .object({
     enabled: z
       .boolean()
-      .default(false)
       .describe(
         "Whether clients must log in to etcd, by a password or by the common name of a certificate. When true, the operator makes the user root, with a password in the Secret NAME-root, and a user for itself. When false, authentication is disabled; users and roles stay.",
       ),

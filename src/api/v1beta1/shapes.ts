@@ -721,7 +721,10 @@ export const SHAPES = {
      "enabled": {
       "type": "boolean"
      }
-    }
+    },
+    "required": [
+     "enabled"
+    ]
    },
    "podTemplate": POD_TEMPLATE,
    "clientService": {
@@ -2123,7 +2126,10 @@ export const SHAPES = {
          "enabled": {
           "type": "boolean"
          }
-        }
+        },
+        "required": [
+         "enabled"
+        ]
        },
        "podTemplate": POD_TEMPLATE,
        "clientService": {
