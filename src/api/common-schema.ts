@@ -21,12 +21,10 @@ export function quantity(bound: string, may: string, word?: string) {
 /**
  * Schema of a Go duration, such as `5m` or `1h30m`.
  * @param min the shortest, such as `10s` @param max the longest
- * @param word a word that is valid, too
  */
-export function durationSchema(min: string, max: string, word?: string) {
-  const good = `self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`;
-  const may = `${word === undefined ? "" : `${word} or `}a duration from ${min} to ${max}, such as 1m30s`;
-  const rule = word === undefined ? good : `self == '${word}' || (${good})`;
+export function durationSchema(min: string, max: string) {
+  const rule = `self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`;
+  const may = `a duration from ${min} to ${max}, such as 1m30s`;
   const messageExpression = `'it is ' + self + '; it must be ${may}'`;
   return z
     .string()

@@ -99,7 +99,7 @@ const betaCluster = fc
       storage,
       clientService: fc.constantFrom({ type: "ClusterIP" }, { type: "LoadBalancer", metadata: { labels: { a: "b" } } }),
       updateStrategy: fc.constantFrom({ type: "RollingUpdate" }, { type: "OnDelete", memberTimeout: "5m" }),
-      replacement: fc.constantFrom({ after: "Never" }, {}),
+      replacement: fc.constantFrom({ policy: "Never" }, { after: "5m" }, {}),
       disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
       paused: fc.boolean(),
     },

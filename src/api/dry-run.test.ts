@@ -7,7 +7,11 @@ import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 
-const SPEC = clusterSpecSchema.parse({ replicas: 3, replacement: { after: "5m" }, etcd: { snapshotCount: 1_000 } });
+const SPEC = clusterSpecSchema.parse({
+  replicas: 3,
+  replacement: { policy: "WhenLost", after: "5m" },
+  etcd: { snapshotCount: 1_000 },
+});
 
 function asking(text: string, spec: EtcdCluster["spec"] = SPEC): Pick<EtcdCluster, "metadata" | "spec"> {
   const { metadata } = cluster().cluster;

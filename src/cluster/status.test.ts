@@ -282,7 +282,7 @@ const cases: readonly Case[] = [
     degraded: [
       "True",
       "MembersUnhealthy",
-      /^my-etcd-1: .+; my-etcd-1 is not replaced, because spec\.replacement\.after is Never$/,
+      /^my-etcd-1: .+; my-etcd-1 is not replaced, because spec\.replacement\.policy is Never$/,
     ],
   },
   {

@@ -117,7 +117,7 @@ const EVERYTHING = {
   },
   clientService: { type: "LoadBalancer", metadata: { annotations: { "example.com/internal": "true" } } },
   updateStrategy: { type: "OnDelete", memberTimeout: "15m" },
-  replacement: { after: "Never" },
+  replacement: { policy: "Never" },
   disruptionBudget: { policy: "None" },
   monitoring: { podMonitor: true },
   paused: true,

@@ -255,8 +255,18 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
   ],
   [
     "an invalid replacement time",
-    { replicas: 3, replacement: { after: "never" } },
-    ["spec.replacement.after", "it is never; it must be Never or a duration from 0s to 24h"],
+    { replicas: 3, replacement: { after: "Never" } },
+    ["spec.replacement.after", "it is Never; it must be a duration from 0s to 24h"],
+  ],
+  [
+    "an unknown replacement policy",
+    { replicas: 3, replacement: { policy: "Off" } },
+    ["spec.replacement.policy", '"WhenLost"'],
+  ],
+  [
+    "a replacement time with policy Never",
+    { replicas: 3, replacement: { policy: "Never", after: "5m" } },
+    ["spec.replacement", "after is 5m, and policy is Never; give after only with policy WhenLost"],
   ],
   [
     "an invalid disruption budget",
@@ -329,7 +339,7 @@ describe("a cluster is accepted with", () => {
         },
       },
     },
-    { name: "replacement: Never", spec: { replicas: 3, replacement: { after: "Never" } } },
+    { name: "replacement policy Never", spec: { replicas: 3, replacement: { policy: "Never" } } },
     { name: "the longest name", cluster: LONG.slice(0, 52), spec: { replicas: 1 } },
   ];
   for (const [index, { name, cluster = `accepted-${index}`, spec }] of accepted.entries()) {

@@ -77,7 +77,7 @@ function losing(ms: number, spec: Partial<EtcdClusterSpec> = {}): ClusterSnapsho
   return saying(down, { ...down.cluster.spec, ...spec });
 }
 
-const NEVER: Partial<EtcdClusterSpec> = { replacement: { after: "Never" } };
+const NEVER: Partial<EtcdClusterSpec> = { replacement: { policy: "Never" } };
 const IN_A_MINUTE: Partial<EtcdClusterSpec> = { updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } };
 
 describe("status.plan: an edit has the same forecast as the edited spec:", () => {
@@ -89,37 +89,37 @@ describe("status.plan: an edit has the same forecast as the edited spec:", () =>
     readonly next: string;
   }[] = [
     {
-      name: "removing `replacement: {after: Never}` restores the default time",
+      name: "removing `replacement: {policy: Never}` restores the default time",
       given: crashing(losing(400_000, NEVER)),
       edit: { replacement: null },
       next: "replace-lost",
     },
     {
-      name: "removing `after: Never` from replacement restores the default time",
+      name: "removing `policy: Never` from replacement restores the default time",
       given: crashing(losing(400_000, NEVER)),
-      edit: { replacement: { after: null } },
+      edit: { replacement: { policy: null } },
       next: "replace-lost",
     },
     {
       name: "removing a replacement time that has passed restores the default time, which has not passed",
-      given: crashing(losing(200_000, { replacement: { after: "1m" } })),
+      given: crashing(losing(200_000, { replacement: { policy: "WhenLost", after: "1m" } })),
       edit: { replacement: null },
       next: "await-health",
     },
     {
       name: "a silent member is replaced when it has been lost for longer than the edited time",
       given: losing(120_000),
-      edit: { replacement: { after: "1m" } },
+      edit: { replacement: { policy: "WhenLost", after: "1m" } },
       next: "replace-lost",
     },
     {
       name: "a member without a pod is replaced when it has been lost for longer than the edited time",
       given: withoutPod(losing(120_000), "my-etcd-2"),
-      edit: { replacement: { after: "1m" } },
+      edit: { replacement: { policy: "WhenLost", after: "1m" } },
       next: "replace-lost",
     },
     {
-      name: "removing `replacement: {after: Never}` lets the operator replace a silent member without a pod",
+      name: "removing `replacement: {policy: Never}` lets the operator replace a silent member without a pod",
       given: withoutPod(losing(400_000, NEVER), "my-etcd-2"),
       edit: { replacement: null },
       next: "replace-lost",

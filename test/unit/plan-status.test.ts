@@ -48,17 +48,21 @@ describe("status.plan", () => {
 
   test("predicts replacements with replacement.after of the edit", () => {
     expect(planStatus(lost({}))?.steps).toBeUndefined();
-    expect(planStatus(lost({ replacement: { after: "1m" } }))?.steps?.[0]).toMatchObject({
+    expect(planStatus(lost({ replacement: { policy: "WhenLost", after: "1m" } }))?.steps?.[0]).toMatchObject({
       rule: "replace-lost",
       member: "my-etcd-2",
     });
-    expect(planStatus(lost({ replacement: { after: "1m" } }))?.outcome).toBe("Done");
-    expect(planStatus(lost({ replacement: { after: "3m" } }, { replaceAfterMs: 60_000 }))?.steps).toBeUndefined();
-    expect(planStatus(lost({ replacement: { after: "Never" } }, { replaceAfterMs: 60_000 }))?.message).toContain(
-      "after is Never",
+    expect(planStatus(lost({ replacement: { policy: "WhenLost", after: "1m" } }))?.outcome).toBe("Done");
+    expect(
+      planStatus(lost({ replacement: { policy: "WhenLost", after: "3m" } }, { replaceAfterMs: 60_000 }))?.steps,
+    ).toBeUndefined();
+    expect(planStatus(lost({ replacement: { policy: "Never" } }, { replaceAfterMs: 60_000 }))?.message).toContain(
+      "policy is Never",
     );
     const defaultTimes = { replaceAfterMs: 60_000, memberTimeoutMs: 600_000 };
-    expect(planStatus(lost({ replacement: { after: "now" } }, { defaultTimes }))?.steps).toHaveLength(13);
+    expect(
+      planStatus(lost({ replacement: { policy: "WhenLost", after: "now" } }, { defaultTimes }))?.steps,
+    ).toHaveLength(13);
   });
 
   test("predicts waiting times with memberTimeout of the edit", () => {

@@ -57,11 +57,26 @@ const updateStrategySchema = z
 
 const replacementSchema = z
   .object({
-    after: durationSchema("0s", "24h", "Never")
+    policy: z
+      .enum(["WhenLost", "Never"])
+      .default("WhenLost")
+      .describe(
+        "WhenLost: a lost member is replaced after the time in after. Never: the operator waits without limit, but still replaces a member with a missing or wrong claim or data.",
+      ),
+    after: durationSchema("0s", "24h")
       .optional()
       .describe(
-        "How long a member may be lost before it is replaced, such as 5m. Never: the operator waits without limit, but still replaces a member with a missing or wrong claim or data. Without it the operator's --replace-after.",
+        "How long a member may be lost before it is replaced, such as 5m. Without it the operator's --replace-after.",
       ),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "self.policy != 'Never' || !has(self.after)",
+        messageExpression: "'after is ' + self.after + ', and policy is Never; give after only with policy WhenLost'",
+        message: "after may be given only with policy WhenLost",
+      },
+    ],
   })
   .describe("When a lost member is replaced by a new one.");
 

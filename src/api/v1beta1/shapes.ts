@@ -788,6 +788,13 @@ export const SHAPES = {
    "replacement": {
     "type": "object",
     "properties": {
+     "policy": {
+      "type": "string",
+      "enum": [
+       "WhenLost",
+       "Never"
+      ]
+     },
      "after": {
       "type": "string",
       "maxLength": 32
@@ -2193,6 +2200,13 @@ export const SHAPES = {
        "replacement": {
         "type": "object",
         "properties": {
+         "policy": {
+          "type": "string",
+          "enum": [
+           "WhenLost",
+           "Never"
+          ]
+         },
          "after": {
           "type": "string",
           "maxLength": 32

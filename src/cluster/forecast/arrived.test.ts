@@ -198,7 +198,7 @@ describe("forecast: whether a member recovers", () => {
       comes: true,
     },
     {
-      name: "a member without a pod recovers when spec.replacement.after is Never",
+      name: "a member without a pod recovers when spec.replacement.policy is Never",
       given: withoutPod({ ...sickFor(LOST, NAME, 500_000), replaceAfterMs: Number.POSITIVE_INFINITY }, NAME),
       comes: true,
     },

@@ -145,9 +145,10 @@ test("timesOf: valid times in the spec override the operator's defaults", () => 
   const spec = cluster().cluster.spec;
   const told = { replaceAfterMs: 7, memberTimeoutMs: 8 };
   const of = (says: Partial<typeof spec>) => timesOf({ ...spec, ...says }, told);
-  const after = (value: string) => of({ replacement: { after: value } }).replaceAfterMs;
-  expect([of({}), of({ replacement: {} })]).toEqual([told, told]);
-  expect([after("1m"), after("Never"), after("soon")]).toEqual([60_000, Number.POSITIVE_INFINITY, 7]);
+  const after = (value: string) => of({ replacement: { policy: "WhenLost", after: value } }).replaceAfterMs;
+  expect([of({}), of({ replacement: { policy: "WhenLost" } })]).toEqual([told, told]);
+  expect([after("1m"), after("soon")]).toEqual([60_000, 7]);
+  expect(of({ replacement: { policy: "Never" } }).replaceAfterMs).toBe(Number.POSITIVE_INFINITY);
   const timeout = of({ updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } });
   expect(timeout).toEqual({ ...told, memberTimeoutMs: 60_000 });
 });

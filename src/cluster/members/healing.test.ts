@@ -42,7 +42,7 @@ const waits: { name: string; given: ClusterSnapshot; expect: object }[] = [
     given: { ...sickFor(down, "my-etcd-1", 3_000_000), replaceAfterMs: Number.POSITIVE_INFINITY },
     expect: {
       because:
-        "waiting for my-etcd-1 to be healthy again; my-etcd-1 is not replaced, because spec.replacement.after is Never",
+        "waiting for my-etcd-1 to be healthy again; my-etcd-1 is not replaced, because spec.replacement.policy is Never",
     },
   },
   {
@@ -51,7 +51,7 @@ const waits: { name: string; given: ClusterSnapshot; expect: object }[] = [
     expect: { because: expect.stringMatching(/; my-etcd-1, my-etcd-3 are not replaced, because/) },
   },
   {
-    name: "does not report a member without a claim as never replaced, although spec.replacement.after is Never",
+    name: "does not report a member without a claim as never replaced, although spec.replacement.policy is Never",
     given: { ...withoutClaim(down, "my-etcd-1"), replaceAfterMs: Number.POSITIVE_INFINITY },
     expect: { because: "waiting for my-etcd-1 to be healthy again" },
   },

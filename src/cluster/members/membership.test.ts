@@ -190,12 +190,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "wait",
     },
     {
-      name: "cancels a replacement when spec.replacement.after is Never",
+      name: "cancels a replacement when spec.replacement.policy is Never",
       given: { ...unsure, replaceAfterMs: Number.POSITIVE_INFINITY },
       expect: "markRemoval my-etcd-1 none",
     },
     {
-      name: "removes a member without a claim even when spec.replacement.after is Never",
+      name: "removes a member without a claim even when spec.replacement.policy is Never",
       given: {
         ...withoutClaim(sickFor(unsure, "my-etcd-1", 10_000), "my-etcd-1"),
         replaceAfterMs: Number.POSITIVE_INFINITY,
@@ -203,7 +203,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "removeMember my-etcd-1",
     },
     {
-      name: "removes a learner recorded for replacement even when spec.replacement.after is Never",
+      name: "removes a learner recorded for replacement even when spec.replacement.policy is Never",
       given: {
         ...withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
         replaceAfterMs: Number.POSITIVE_INFINITY,

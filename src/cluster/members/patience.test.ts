@@ -64,12 +64,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
     expect: [],
   },
   {
-    name: "no lost member when spec.replacement.after is Never",
+    name: "no lost member when spec.replacement.policy is Never",
     given: { ...sickFor(down, "my-etcd-1", 3_000_000_000), replaceAfterMs: Number.POSITIVE_INFINITY },
     expect: [],
   },
   {
-    name: "a member without a claim even when spec.replacement.after is Never",
+    name: "a member without a claim even when spec.replacement.policy is Never",
     given: {
       ...withoutClaim(sickFor(down, "my-etcd-1", 10_000), "my-etcd-1"),
       replaceAfterMs: Number.POSITIVE_INFINITY,
@@ -77,7 +77,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
     expect: ["my-etcd-1"],
   },
   {
-    name: "a member with an empty volume even when spec.replacement.after is Never",
+    name: "a member with an empty volume even when spec.replacement.policy is Never",
     given: { ...saying("couldn't find local name"), replaceAfterMs: Number.POSITIVE_INFINITY },
     expect: ["my-etcd-1"],
   },

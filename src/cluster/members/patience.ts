@@ -68,7 +68,7 @@ export function neverReplacedText(snapshot: ClusterSnapshot, members: readonly K
     .filter((member) => !member.isLearner && isNeverReplaced(snapshot, member))
     .map(({ name }) => name);
   if (names.length === 0) return "";
-  return `; ${names.join(", ")} ${names.length === 1 ? "is" : "are"} not replaced, because spec.replacement.after is Never`;
+  return `; ${names.join(", ")} ${names.length === 1 ? "is" : "are"} not replaced, because spec.replacement.policy is Never`;
 }
 
 /**

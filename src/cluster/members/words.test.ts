@@ -19,11 +19,11 @@ const outages: { name: string; given: ClusterSnapshot; expect: number }[] = [
   { name: "at the interval for the member that went down last", given: sickTwo(50_000, 20_000), expect: 2_000 },
   { name: "every ten seconds after a long outage", given: sickTwo(3_600_000, 3_600_000), expect: 10_000 },
 ];
-test("remove-member: reports that spec.replacement.after Never cancels a replacement", () => {
+test("remove-member: reports that spec.replacement.policy Never cancels a replacement", () => {
   const marked = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement");
   const kept = { ...marked, replaceAfterMs: Number.POSITIVE_INFINITY };
   expect(removeMember.decide(kept)).toMatchObject({
-    because: "my-etcd-2 is not replaced any more: spec.replacement.after is Never",
+    because: "my-etcd-2 is not replaced any more: spec.replacement.policy is Never",
   });
   const patient = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "scale-down");
   expect(removeMember.decide({ ...patient, replaceAfterMs: Number.POSITIVE_INFINITY })).toMatchObject({

@@ -393,18 +393,22 @@ const settings: {
   },
   {
     name: "spec.replacement.after overrides the operator's default",
-    spec: { replacement: { after: "1h30m" } },
+    spec: { replacement: { policy: "WhenLost", after: "1h30m" } },
     expect: { replaceAfterMs: 5_400_000, memberTimeoutMs: 600_000, defaultTimes: DEFAULT_TIMES },
   },
-  { name: "spec.replacement.after may be 0s", spec: { replacement: { after: "0s" } }, expect: { replaceAfterMs: 0 } },
   {
-    name: "spec.replacement.after Never makes the replacement time infinite",
-    spec: { replacement: { after: "Never" } },
+    name: "spec.replacement.after may be 0s",
+    spec: { replacement: { policy: "WhenLost", after: "0s" } },
+    expect: { replaceAfterMs: 0 },
+  },
+  {
+    name: "spec.replacement.policy Never makes the replacement time infinite",
+    spec: { replacement: { policy: "Never" } },
     expect: { replaceAfterMs: Number.POSITIVE_INFINITY },
   },
   {
-    name: "the operator's default applies when spec.replacement is empty",
-    spec: { replacement: {} },
+    name: "the operator's default applies when spec.replacement has no time",
+    spec: { replacement: { policy: "WhenLost" } },
     expect: { replaceAfterMs: 20_000 },
   },
   {
@@ -419,8 +423,8 @@ for (const { name, spec, expect: wanted } of settings) {
   });
 }
 
-test("observe: no member is replaced when spec.replacement.after is Never", async () => {
-  const from = cluster({ down: ["my-etcd-2"], spec: { replacement: { after: "Never" } } });
+test("observe: no member is replaced when spec.replacement.policy is Never", async () => {
+  const from = cluster({ down: ["my-etcd-2"], spec: { replacement: { policy: "Never" } } });
   const seen = await seenWith(LEADERS, { ...DOWN, from, heard: [1] });
   expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
 });

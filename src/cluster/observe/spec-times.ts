@@ -19,9 +19,8 @@ export function timesOf(spec: EtcdClusterSpec, defaults: SpecTimes): SpecTimes {
 
 /** How long a member may be lost before it is replaced, in milliseconds; infinite for Never. */
 function replaceAfterMs({ replacement }: EtcdClusterSpec, otherwiseMs: number): number {
-  const after = replacement?.after;
-  if (after === undefined) return otherwiseMs;
-  return after === "Never" ? Number.POSITIVE_INFINITY : (millisecondsOf(after) ?? otherwiseMs);
+  if (replacement?.policy === "Never") return Number.POSITIVE_INFINITY;
+  return millisecondsOf(replacement?.after ?? "") ?? otherwiseMs;
 }
 
 /** Time in which the first member of an update must become healthy, in milliseconds. */

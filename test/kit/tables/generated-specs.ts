@@ -206,7 +206,10 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
           type: fc.constantFrom("RollingUpdate", "OnDelete"),
           memberTimeout: fc.constantFrom("10s", "10m", "1h30m", "24h"),
         }),
-        replacement: some({ after: fc.constantFrom("0s", "5m", "24h", "Never") }),
+        replacement: fc.oneof(
+          some({ policy: fc.constant("WhenLost"), after: fc.constantFrom("0s", "5m", "24h") }),
+          fc.constant({ policy: "Never" }),
+        ),
         tls,
         disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
         networkPolicy: some({

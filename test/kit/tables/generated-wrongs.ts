@@ -25,7 +25,9 @@ const ofSpec: readonly Wrong[] = [
   ...["9s", "25h", "soon", "10"].map(
     (memberTimeout): Wrong => ["spec.updateStrategy.memberTimeout", { updateStrategy: { memberTimeout } }],
   ),
-  ["spec.replacement.after", { replacement: { after: "Sometimes" } }],
+  ["spec.replacement.after", { replacement: { policy: "WhenLost", after: "Never" } }],
+  ["spec.replacement.policy", { replacement: { policy: "Sometimes" } }],
+  ["spec.replacement", { replacement: { policy: "Never", after: "5m" } }],
   ["spec.disruptionBudget", { disruptionBudget: "None" }],
   ["spec.disruptionBudget.policy", { disruptionBudget: { policy: "Some" } }],
   ...[

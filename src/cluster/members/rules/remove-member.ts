@@ -35,7 +35,7 @@ export const removeMember: ClusterRule = {
       const { name } = unwanted.member;
       if (unwanted.reason === "scale-down") return takenBack(unwanted, `${name} no longer has to be removed`);
       const isLost = isNeverReplaced(snapshot, unwanted.member) && !participatesInQuorum(snapshot, unwanted.member);
-      const why = isLost ? "is not replaced any more: spec.replacement.after is Never" : "is healthy, or may be";
+      const why = isLost ? "is not replaced any more: spec.replacement.policy is Never" : "is healthy, or may be";
       return takenBack(unwanted, `${name} ${why}`);
     }
     const [first, second] = arrivingFirst(snapshot, removals);
