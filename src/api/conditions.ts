@@ -12,7 +12,7 @@ export const CONDITION_TYPES = {
     "Did the latest run of each EtcdBackupSchedule that names the cluster leave a good backup? The condition appears once a schedule names the cluster.",
   Paused: "Is the operator paused? The condition appears with the first pause.",
   Monitored:
-    "Does a PodMonitor lead to the members' metrics? The condition appears once spec.monitoring.podMonitor has been true.",
+    "Does a PodMonitor lead to the members' metrics? The condition appears once spec.monitoring.podMonitor has been enabled.",
   TLSReady:
     "Are all certificates there, valid and trusted by the members? The condition appears once spec.tls asks for TLS, and stays when TLS is turned off.",
   AuthReady:
@@ -95,8 +95,9 @@ export const REASONS = {
   SpecRefused:
     "No member could run what the spec asks for; the message states the field, its value and the valid values. Members keep running as they are.",
   Monitored: "The PodMonitor that leads to the members' metrics is there.",
-  MonitorsNotServed: "spec.monitoring.podMonitor is true, but the API server does not know the kind PodMonitor.",
-  NotMonitored: "spec.monitoring.podMonitor is false, and no PodMonitor of the cluster is left.",
+  MonitorsNotServed:
+    "spec.monitoring.podMonitor.enabled is true, but the API server does not know the kind PodMonitor.",
+  NotMonitored: "spec.monitoring.podMonitor.enabled is not true, and no PodMonitor of the cluster is left.",
   CertificatesValid: "Every certificate is there and valid; the message states which one ends first.",
   TLSDisabled: "spec.tls asks for no TLS any longer, and no member uses it; the message states what is left of it.",
   CertificatesPending: "A certificate is about to be issued; the message states which one, and by which issuer.",

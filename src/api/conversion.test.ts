@@ -101,6 +101,7 @@ const betaCluster = fc
       updateStrategy: fc.constantFrom({ type: "RollingUpdate" }, { type: "OnDelete", memberTimeout: "5m" }),
       replacement: fc.constantFrom({ policy: "Never" }, { after: "5m" }, {}),
       disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
+      monitoring: fc.constantFrom({}, { podMonitor: { enabled: true, metadata: { labels: { release: "a" } } } }),
       paused: fc.boolean(),
     },
     { requiredKeys: ["replicas"] },
@@ -189,6 +190,7 @@ describe("an object is unchanged after a conversion to the other version and bac
           "updateStrategy",
           "replacement",
           "disruptionBudget",
+          "monitoring",
           "paused",
           "tls",
         ])

@@ -36,7 +36,6 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
     clientService: { type: "ClusterIP" },
     updateStrategy: { type: "RollingUpdate" },
     disruptionBudget: { policy: "Quorum" },
-    monitoring: { podMonitor: false },
     paused: false,
   },
   EtcdBackup: DEFAULT_BACKUP_SPEC,

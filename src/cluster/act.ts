@@ -11,6 +11,7 @@ import type { Identities } from "#certificates/dial.ts";
 import type { Issuer } from "#certificates/issue.ts";
 import { type AuthChange, actOnAuth } from "#cluster/auth/act.ts";
 import { newRootSecret } from "#cluster/auth/root-secret.ts";
+import { monitorPut } from "#cluster/exposure/desired/pod-monitor.ts";
 import { servicePut } from "#cluster/exposure/desired/services.ts";
 import { follower, leader, ofThisCluster, teller } from "#cluster/observe/addressee.ts";
 import {
@@ -139,7 +140,7 @@ export async function actOnCluster(
     case "createMonitor":
       return await changed(kube.create(POD_MONITORS, step.monitor, { signal }));
     case "replaceMonitor":
-      return await changed(kube.replace(POD_MONITORS, replacing(step.live, step.monitor), { signal }));
+      return await changed(kube.replace(POD_MONITORS, monitorPut(step.live, step.monitor), { signal }));
     case "deleteMonitor":
       await deleteAsRead(kube, POD_MONITORS, step.live, signal);
       return { kind: "external" }; // No cache holds PodMonitors.

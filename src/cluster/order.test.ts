@@ -91,7 +91,7 @@ const wanted = wanting(NEWER);
 const twoDown = wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] });
 const noQuorum = wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] });
 const late = silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", 600_000);
-const monitored = withMonitored(wanting(NEWER, { spec: { monitoring: { podMonitor: true } } }), "Waiting");
+const monitored = withMonitored(wanting(NEWER, { spec: { monitoring: { podMonitor: { enabled: true } } } }), "Waiting");
 const lateAndMonitored = silentFor(withCanary(monitored, "my-etcd-2"), "my-etcd-2", 600_000);
 
 const unfilled = etcdRestore({ status: { phase: "Failed" } });

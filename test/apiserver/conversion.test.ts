@@ -119,7 +119,7 @@ const EVERYTHING = {
   updateStrategy: { type: "OnDelete", memberTimeout: "15m" },
   replacement: { policy: "Never" },
   disruptionBudget: { policy: "None" },
-  monitoring: { podMonitor: true },
+  monitoring: { podMonitor: { enabled: true, metadata: { labels: { release: "prometheus" } } } },
   paused: true,
 };
 
@@ -135,7 +135,6 @@ describe("an EtcdCluster of v1alpha1", () => {
       clientService: { type: "ClusterIP" },
       updateStrategy: { type: "RollingUpdate" },
       disruptionBudget: { policy: "Quorum" },
-      monitoring: { podMonitor: false },
       paused: false,
     });
     const again = await read("slide", ALPHA);

@@ -37,8 +37,8 @@ beforeAll(async () => {
 afterAll(async () => await server?.stop());
 
 /** Sets spec.monitoring.podMonitor of the cluster. */
-function wish(podMonitor: boolean): void {
-  live = { ...live, spec: { ...live.spec, monitoring: { podMonitor } } };
+function wish(enabled: boolean, labels: Record<string, string> = {}): void {
+  live = { ...live, spec: { ...live.spec, monitoring: { podMonitor: { enabled, metadata: { labels } } } } };
 }
 
 /** Reconciles a few times, a minute apart. @returns the condition after that */
@@ -89,6 +89,18 @@ test("an edited PodMonitor is restored, and labels that people add are kept", as
   expect(now.spec?.podMetricsEndpoints).toEqual([{ port: "etcd-metrics", path: "/metrics" }]);
   expect(now.spec).not.toHaveProperty("namespaceSelector");
   expect(now.metadata).toMatchObject({ uid: metadata.uid, labels: { release: "prometheus" } });
+});
+
+test("labels of the spec are set, and removed with the spec, while labels of people are kept", async () => {
+  wish(true, { team: "db" });
+  expect(await settle()).toBe("True Monitored");
+  const labelled = await server.client.get(POD_MONITORS, REF, OPTIONS);
+  expect(labelled.metadata.labels).toMatchObject({ team: "db", release: "prometheus" });
+  wish(true);
+  expect(await settle()).toBe("True Monitored");
+  const { metadata } = await server.client.get(POD_MONITORS, REF, OPTIONS);
+  expect(metadata.labels).toMatchObject({ release: "prometheus" });
+  expect(metadata.labels).not.toHaveProperty("team");
 });
 
 test("a deleted PodMonitor is recreated, and a disabled PodMonitor is deleted without further requests", async () => {

@@ -65,7 +65,6 @@ describe("manifests as users write them", () => {
       clientService: { type: "ClusterIP" },
       updateStrategy: { type: "RollingUpdate" },
       disruptionBudget: { policy: "Quorum" },
-      monitoring: { podMonitor: false },
       paused: false,
     });
   });
@@ -274,6 +273,11 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
     ["spec.disruptionBudget.policy", '"Quorum"', '"None"'],
   ],
   ["auth without enabled", { replicas: 3, auth: {} }, ["spec.auth.enabled: Required value"]],
+  [
+    "a PodMonitor without enabled",
+    { replicas: 3, monitoring: { podMonitor: { metadata: { labels: { release: "prometheus" } } } } },
+    ["spec.monitoring.podMonitor.enabled: Required value"],
+  ],
   ["a name of 53 characters", { replicas: 3 }, ["metadata.name is too long", "at most 52"], LONG],
   ["a name of 253 characters", { replicas: 3 }, ["metadata.name is too long", "at most 52"], "b".repeat(253)],
   ["a leading digit in the name", { replicas: 3 }, ["metadata.name", "it must begin with a letter"], "9lives"],

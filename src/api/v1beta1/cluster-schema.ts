@@ -112,10 +112,24 @@ const bootstrapSchema = z
 const monitoringSchema = z
   .object({
     podMonitor: z
-      .boolean()
-      .default(false)
+      .object({
+        enabled: z
+          .boolean()
+          .describe(
+            "Whether there is a PodMonitor. Where the API server does not know the kind, the condition Monitored reports it.",
+          ),
+        metadata: z
+          .object({
+            labels: labelsSchema.describe(
+              "Labels of the PodMonitor, such as the one by which a Prometheus selects it.",
+            ),
+            annotations: annotationsSchema.describe("Annotations of the PodMonitor."),
+          })
+          .optional(),
+      })
+      .optional()
       .describe(
-        "Whether a PodMonitor (monitoring.coreos.com/v1) of the cluster's name leads a Prometheus to the members' metrics. Where the API server does not know the kind, the condition Monitored reports it.",
+        "The PodMonitor (monitoring.coreos.com/v1) of the cluster's name, which leads a Prometheus to the members' metrics. Without it there is none.",
       ),
   })
   .describe("Monitoring of the members.");
@@ -136,7 +150,7 @@ export const clusterSpecSchema = z
     replacement: replacementSchema.optional(),
     disruptionBudget: disruptionBudgetSchema.default({ policy: "Quorum" }),
     networkPolicy: networkPolicySchema.optional(),
-    monitoring: monitoringSchema.default({ podMonitor: false }),
+    monitoring: monitoringSchema.optional(),
     paused: z
       .boolean()
       .default(false)

@@ -1079,7 +1079,36 @@ export const SHAPES = {
     "type": "object",
     "properties": {
      "podMonitor": {
-      "type": "boolean"
+      "type": "object",
+      "properties": {
+       "enabled": {
+        "type": "boolean"
+       },
+       "metadata": {
+        "type": "object",
+        "properties": {
+         "labels": {
+          "maxProperties": 64,
+          "type": "object",
+          "additionalProperties": {
+           "type": "string",
+           "maxLength": 63
+          }
+         },
+         "annotations": {
+          "maxProperties": 64,
+          "type": "object",
+          "additionalProperties": {
+           "type": "string",
+           "maxLength": 32768
+          }
+         }
+        }
+       }
+      },
+      "required": [
+       "enabled"
+      ]
      }
     }
    },
@@ -2491,7 +2520,36 @@ export const SHAPES = {
         "type": "object",
         "properties": {
          "podMonitor": {
-          "type": "boolean"
+          "type": "object",
+          "properties": {
+           "enabled": {
+            "type": "boolean"
+           },
+           "metadata": {
+            "type": "object",
+            "properties": {
+             "labels": {
+              "maxProperties": 64,
+              "type": "object",
+              "additionalProperties": {
+               "type": "string",
+               "maxLength": 63
+              }
+             },
+             "annotations": {
+              "maxProperties": 64,
+              "type": "object",
+              "additionalProperties": {
+               "type": "string",
+               "maxLength": 32768
+              }
+             }
+            }
+           }
+          },
+          "required": [
+           "enabled"
+          ]
          }
         }
        },

@@ -18,7 +18,7 @@ export function monitored({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
   if (!isWanted)
     return isOurs
       ? no("Waiting", "the PodMonitor is about to be deleted")
-      : no("NotMonitored", "spec.monitoring.podMonitor is false");
+      : no("NotMonitored", "spec.monitoring.podMonitor.enabled is not true");
   if (seen.is === "notServed") return no("MonitorsNotServed", NOT_SERVED);
   if (seen.is === "absent") return no("Waiting", "the PodMonitor is about to be created");
   if (!isOurs) return no("NameTaken", takenText(seen.value));
@@ -27,4 +27,4 @@ export function monitored({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
 }
 
 const NOT_SERVED =
-  "spec.monitoring.podMonitor is true, and the API server serves no PodMonitors (podmonitors.monitoring.coreos.com, v1): install the CRDs of the Prometheus Operator, or set it to false. The operator checks again every five minutes";
+  "spec.monitoring.podMonitor.enabled is true, and the API server serves no PodMonitors (podmonitors.monitoring.coreos.com, v1): install the CRDs of the Prometheus Operator, or set it to false. The operator checks again every five minutes";

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { memberSelector } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
-import { monitorDiffers, podMonitor } from "#cluster/exposure/desired/pod-monitor.ts";
+import { monitorDiffers, monitorPut, podMonitor } from "#cluster/exposure/desired/pod-monitor.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
-import { cluster } from "#kit/snapshots/cluster.ts";
+import { born, cluster } from "#kit/snapshots/cluster.ts";
 import { asking, MONITOR, monitoring, withMonitored } from "#kit/snapshots/cluster-monitoring.ts";
+import type { PodMonitor } from "#kube/kinds.ts";
 import type { Rest } from "#runtime/decide.ts";
 
 describe("Monitored", () => {
@@ -55,7 +56,7 @@ describe("Monitored", () => {
   });
 
   test("stays after the spec no longer asks for a PodMonitor", () => {
-    const off = { podMonitor: false };
+    const off = { podMonitor: { enabled: false } };
     expect(told(monitoring(present(MONITOR), off))).toBe("False Waiting");
     expect(told(monitoring(present(theirs), off))).toBe("False NotMonitored");
     expect(told(monitoring(absent, off))).toBe("False NotMonitored");
@@ -63,7 +64,9 @@ describe("Monitored", () => {
   });
 
   test("does not change while the cluster is being deleted", () => {
-    expect(told({ ...cluster({ deleting: true, spec: { monitoring: { podMonitor: true } } }) })).toBeUndefined();
+    expect(
+      told({ ...cluster({ deleting: true, spec: { monitoring: { podMonitor: { enabled: true } } } }) }),
+    ).toBeUndefined();
     const going = monitoring(present(MONITOR));
     const metadata = { ...going.cluster.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" };
     expect(told({ ...going, cluster: { ...going.cluster, metadata } })).toBe("False Waiting");
@@ -91,4 +94,27 @@ test("a PodMonitor selects the members' metrics and is replaced when its spec di
   expect(of({ podTargetLabels: [] })).toBe(true);
   expect(of({ selector: { matchLabels: {} } })).toBe(true);
   expect(monitorDiffers({ ...live, metadata: { ...live.metadata, annotations: {} } }, wanted)).toBe(true);
+});
+
+test("a PodMonitor has the labels of the spec, and loses only those that were removed from the spec", () => {
+  const metadata = {
+    labels: { release: "prometheus", "app.kubernetes.io/managed-by": "helm" },
+    annotations: { a: "1" },
+  };
+  const labelled = podMonitor(cluster({ spec: { monitoring: { podMonitor: { enabled: true, metadata } } } }));
+  const plain = podMonitor(asking);
+  expect(labelled.metadata.labels).toEqual({ ...plain.metadata.labels, release: "prometheus" });
+  expect(labelled.metadata.annotations).toMatchObject({ a: "1" });
+  expect(monitorDiffers(MONITOR, labelled)).toBe(true);
+  const made = born<PodMonitor>(labelled);
+  expect(monitorDiffers(made, labelled)).toBe(false);
+  const edited = (labels: Record<string, string>) => ({
+    ...made,
+    metadata: { ...made.metadata, labels: { ...made.metadata.labels, ...labels } },
+  });
+  expect(monitorDiffers(edited({ release: "other" }), labelled)).toBe(true);
+  expect(monitorDiffers(edited({ team: "a" }), labelled)).toBe(false);
+  const put = monitorPut(edited({ team: "a" }), plain);
+  expect(put.metadata.labels).toEqual({ ...plain.metadata.labels, team: "a" });
+  expect(put.metadata.annotations).toEqual(plain.metadata.annotations);
 });

@@ -61,25 +61,29 @@ testPlans("src/cluster/exposure", [
   },
   {
     name: "deletes an unwanted PodMonitor",
-    given: monitoring(present(MONITOR), { podMonitor: false }),
+    given: monitoring(present(MONITOR), { podMonitor: { enabled: false } }),
     expect: "pod-monitor: deleteMonitor",
   },
   {
     name: "does not delete a PodMonitor that is already being deleted",
     given: monitoring(
       present({ ...MONITOR, metadata: { ...MONITOR.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } }),
-      { podMonitor: false },
+      { podMonitor: { enabled: false } },
     ),
     expect: "settled",
   },
   {
     name: "does not delete a PodMonitor with another owner",
     given: monitoring(present({ ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } }), {
-      podMonitor: false,
+      podMonitor: { enabled: false },
     }),
     expect: "settled",
   },
-  { name: "does not delete a missing PodMonitor", given: monitoring(absent, { podMonitor: false }), expect: "settled" },
+  {
+    name: "does not delete a missing PodMonitor",
+    given: monitoring(absent, { podMonitor: { enabled: false } }),
+    expect: "settled",
+  },
   {
     name: "creates a NetworkPolicy before the members",
     given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService } }),

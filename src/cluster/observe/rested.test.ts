@@ -51,7 +51,7 @@ describe("restedAt: a quick check may follow an observation", () => {
     { name: "the cluster is not at rest", given: cluster({ down: ["my-etcd-1"] }) },
     { name: "the condition Degraded is True", given: withCondition("Degraded", "True") },
     { name: "the status lacks the state of authentication", given: withoutRecord(calm(guarded())) },
-    { name: "a PodMonitor is wanted", given: withSpec({ monitoring: { podMonitor: true } }) },
+    { name: "a PodMonitor is wanted", given: withSpec({ monitoring: { podMonitor: { enabled: true } } }) },
     { name: "the condition Monitored is True", given: withCondition("Monitored", "True", "Monitored") },
     { name: "authentication is wanted", given: withSpec({ auth: { enabled: true } }) },
     { name: "authentication is recorded as on", given: withStatus({ auth: { enabled: true } as never }) },
@@ -149,7 +149,7 @@ describe("restedByRecord: the recorded status replaces an observation", () => {
   test.each([
     { name: "the recorded leader is no member", given: withStatus({ leader: "nobody" }) },
     { name: "the recorded condition Degraded is True", given: withCondition("Degraded", "True") },
-    { name: "a PodMonitor is wanted", given: withSpec({ monitoring: { podMonitor: true } }) },
+    { name: "a PodMonitor is wanted", given: withSpec({ monitoring: { podMonitor: { enabled: true } } }) },
     { name: "there is a foreign EtcdPeer", given: { ...WHOLE, foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
   ])("not when $name", ({ given }) => {
     expect(restedByRecord(given)).toBeUndefined();

@@ -6,7 +6,7 @@ import { born, cluster } from "./cluster.ts";
 // Snapshots of clusters (cluster.ts) that ask for a PodMonitor.
 
 /** A settled cluster with a new wish for a PodMonitor. */
-export const asking = cluster({ spec: { monitoring: { podMonitor: true } } });
+export const asking = cluster({ spec: { monitoring: { podMonitor: { enabled: true } } } });
 export const MONITOR: PodMonitor = born(podMonitor(asking));
 
 /** The snapshot with this reason of the condition Monitored in its status. */
@@ -17,7 +17,7 @@ export function withMonitored(snapshot: ClusterSnapshot, reason: string): Cluste
 }
 
 /** Such a cluster with this reason in its status, and this PodMonitor observed. */
-export function monitoring(seen: SeenMonitor | undefined, wish = { podMonitor: true }): ClusterSnapshot {
+export function monitoring(seen: SeenMonitor | undefined, wish = { podMonitor: { enabled: true } }): ClusterSnapshot {
   const snapshot = withMonitored(cluster({ spec: { monitoring: wish } }), "Waiting");
   return { ...snapshot, podMonitor: seen };
 }

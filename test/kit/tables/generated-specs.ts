@@ -217,6 +217,12 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
           clients: fc.array(networkPeer, { maxLength: 3 }),
           metrics: fc.array(networkPeer, { maxLength: 3 }),
         }),
+        monitoring: some({
+          podMonitor: fc.record(
+            { enabled: fc.boolean(), metadata: some({ labels, annotations }) },
+            { requiredKeys: ["enabled"] },
+          ),
+        }),
         paused: fc.boolean(),
       },
       { requiredKeys: ["replicas", "version"] },

@@ -38,6 +38,7 @@ const ofSpec: readonly Wrong[] = [
     { podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
   ].map((peer): Wrong => ["spec.networkPolicy.clients", { networkPolicy: { clients: [peer] } }]),
   ["spec.networkPolicy.enabled", { networkPolicy: { enabled: "yes" } }],
+  ["spec.monitoring.podMonitor.enabled", { monitoring: { podMonitor: {} } }],
   ["spec.auth.enabled", { auth: {} }],
   ["spec.paused", { paused: "yes" }],
 ];

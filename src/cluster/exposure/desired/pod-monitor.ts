@@ -1,17 +1,20 @@
-import { isStale, withHash } from "#api/applied-hash.ts";
-import { CLUSTER_LABEL, clusterLabels, METRICS_PORT_NAME, memberSelector, PEER_LABEL } from "#api/names.ts";
+import { withHash } from "#api/applied-hash.ts";
+import { CLUSTER_LABEL, METRICS_PORT_NAME, memberSelector, PEER_LABEL } from "#api/names.ts";
 import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { apiVersionOf, type Draft, POD_MONITORS, type PodMonitor } from "#kube/kinds.ts";
+import { replacing } from "#kube/replacing.ts";
+import { hasMetadata, withGiven, withoutGiven } from "./given-metadata.ts";
 
 /** Selects the members' metrics for a Prometheus that the Prometheus Operator runs. Labels that people add stay. */
 export function podMonitor(snapshot: ClusterSnapshot): Draft<PodMonitor> {
   const { namespace, name } = snapshot.cluster.metadata;
+  const given = snapshot.cluster.spec.monitoring?.podMonitor?.metadata;
   return withHash<PodMonitor>({
     apiVersion: apiVersionOf(POD_MONITORS),
     kind: POD_MONITORS.kind,
-    metadata: { namespace, name, labels: clusterLabels(name), ownerReferences: [ownedBy(snapshot)] },
+    metadata: { namespace, name, ...withGiven(name, given), ownerReferences: [ownedBy(snapshot)] },
     spec: {
       selector: { matchLabels: memberSelector(name) },
       podTargetLabels: [CLUSTER_LABEL, PEER_LABEL],
@@ -20,9 +23,14 @@ export function podMonitor(snapshot: ClusterSnapshot): Draft<PodMonitor> {
   });
 }
 
+/** The PUT that turns the live PodMonitor into the desired one. Labels and annotations that people added stay. */
+export function monitorPut(live: PodMonitor, wanted: Draft<PodMonitor>): PodMonitor {
+  return replacing(withoutGiven(live), wanted);
+}
+
 /** Whether the live PodMonitor has to be written: the desired one has changed, or another client changed its target. */
 export function monitorDiffers(live: PodMonitor, wanted: Draft<PodMonitor>): boolean {
-  return isStale(live, wanted) || fingerprint(essence(live)) !== fingerprint(essence(wanted));
+  return !hasMetadata(live, wanted) || fingerprint(essence(live)) !== fingerprint(essence(wanted));
 }
 
 /** Without fields that the CRD fills in with defaults. */

@@ -4,9 +4,7 @@ import {
   CLIENT_PORT_NAME,
   CLIENT_TLS_PORT_NAME,
   clientServiceName,
-  clusterLabels,
   headlessServiceName,
-  METADATA_KEYS_ANNOTATION,
   memberSelector,
   PEER_PORT,
   PEER_PORT_NAME,
@@ -17,6 +15,7 @@ import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
+import { hasMetadata, withGiven, withoutGiven } from "./given-metadata.ts";
 
 const CLIENT = { name: CLIENT_PORT_NAME, port: CLIENT_PORT, targetPort: CLIENT_PORT, protocol: "TCP" as const };
 const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, protocol: "TCP" as const };
@@ -44,7 +43,7 @@ function isPlainServed({ cluster, peers }: ClusterSnapshot): boolean {
 /** A single address for clients; it leads only to members that answer linearizable reads. */
 export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
   const name = clientServiceName(snapshot.cluster.metadata.name);
-  const { type, trafficDistribution, metadata = {} } = snapshot.cluster.spec.clientService;
+  const { type, trafficDistribution, metadata } = snapshot.cluster.spec.clientService;
   const led = trafficDistribution === undefined ? {} : { trafficDistribution };
   return service(snapshot, name, { type, ports: [CLIENT], ...led }, metadata);
 }
@@ -53,31 +52,18 @@ function service(
   snapshot: ClusterSnapshot,
   name: string,
   spec: Service["spec"],
-  { labels = {}, annotations = {} }: Metadata = {},
+  given?: ClientService["metadata"],
 ): Draft<Service> {
   const { namespace, name: clusterName } = snapshot.cluster.metadata;
-  const keys: Keys = { labels: Object.keys(labels).sort(), annotations: Object.keys(annotations).sort() };
-  const isPlain = keys.labels.length + keys.annotations.length === 0;
   return withHash<Service>({
     apiVersion: "v1",
     kind: "Service",
-    metadata: {
-      namespace,
-      name,
-      labels: { ...labels, ...clusterLabels(clusterName) },
-      ...(isPlain ? {} : { annotations: { ...annotations, [METADATA_KEYS_ANNOTATION]: JSON.stringify(keys) } }),
-      ownerReferences: [ownedBy(snapshot)],
-    },
+    metadata: { namespace, name, ...withGiven(clusterName, given), ownerReferences: [ownedBy(snapshot)] },
     spec: { ...spec, selector: memberSelector(clusterName) },
   });
 }
 
-type Metadata = NonNullable<ClusterSnapshot["cluster"]["spec"]["clientService"]["metadata"]>;
-/** Labels and annotations that the operator has set and may remove again. */
-interface Keys {
-  readonly labels: readonly string[];
-  readonly annotations: readonly string[];
-}
+type ClientService = ClusterSnapshot["cluster"]["spec"]["clientService"];
 
 /**
  * The PUT that turns the live Service into the desired one. What cloud controllers and people added stays; labels and
@@ -85,13 +71,7 @@ interface Keys {
  * as long as the type needs them (pkg/registry/core/service/storage/alloc.go).
  */
 export function servicePut(live: Service, wanted: Draft<Service>): Service {
-  const keys = keysOn(live);
-  const metadata = {
-    ...live.metadata,
-    labels: without(live.metadata.labels, keys.labels),
-    annotations: without(live.metadata.annotations, [...keys.annotations, METADATA_KEYS_ANNOTATION]),
-  };
-  const put = replacing<Service>({ ...live, metadata }, wanted);
+  const put = replacing<Service>(withoutGiven(live), wanted);
   return { ...put, spec: { ...keptOf(live, wanted), ...put.spec } };
 }
 
@@ -108,38 +88,10 @@ function keptOf({ spec = {} }: Service, wanted: Draft<Service>): Service["spec"]
   return Object.fromEntries(Object.entries(spec).filter(([field]) => !OWN_FIELDS.includes(field)));
 }
 
-/** @returns none when another client has overwritten the annotation with something else */
-function keysOn({ metadata }: Service): Keys {
-  try {
-    const { labels = [], annotations = [] } = JSON.parse(metadata.annotations?.[METADATA_KEYS_ANNOTATION] ?? "{}");
-    return { labels: strings(labels), annotations: strings(annotations) };
-  } catch {
-    return { labels: [], annotations: [] };
-  }
-}
-
-function strings(list: unknown): readonly string[] {
-  return Array.isArray(list) ? list.map(String) : [];
-}
-
-function without(
-  all: Readonly<Record<string, string>> = {},
-  keys: readonly string[],
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(all).filter(([key]) => !keys.includes(key)));
-}
-
 /** Whether the live Service has to be written: the desired one has changed, or another client changed what matters. */
 export function serviceDiffers(live: Service, wanted: Draft<Service>): boolean {
-  const isLabelled = has(live.metadata.labels, wanted.metadata.labels);
-  // Includes the fingerprint of the whole desired Service.
-  const isAnnotated = has(live.metadata.annotations, wanted.metadata.annotations);
-  if (!isLabelled || !isAnnotated) return true;
+  if (!hasMetadata(live, wanted)) return true;
   return fingerprint(essence(live)) !== fingerprint(essence(wanted));
-}
-
-function has(live: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): boolean {
-  return Object.entries(wanted).every(([key, value]) => live[key] === value);
 }
 
 /** The fields that lead clients and members to the right pods; the server adds many others. */

@@ -19,7 +19,7 @@ export const podMonitorRule: ClusterRule = {
     if (!isMonitorWanted(cluster)) {
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isOwned(snapshot, live))
         return undefined;
-      const goes = `PodMonitor ${name} is deleted: spec.monitoring.podMonitor is false`;
+      const goes = `PodMonitor ${name} is deleted: spec.monitoring.podMonitor.enabled is not true`;
       return step("pod-monitor", goes, { do: "deleteMonitor", live });
     }
     const wanted = podMonitor(snapshot);
