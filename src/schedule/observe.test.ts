@@ -99,6 +99,7 @@ test("an EtcdCluster begins with its backup until it has an identity or is being
   expect(of(undefined, { deletionTimestamp: rfc3339(NOW) })).toBeUndefined();
   expect(of(undefined, {}, spec)).toBeUndefined();
   expect(of(undefined, {}, { ...spec, bootstrap: { fromBackup: { object: {} } } })).toBeUndefined();
+  expect(of(undefined, {}, { ...spec, bootstrap: {} })).toBeUndefined();
 });
 
 test("the schedule's archive is not among its backups", () => {

@@ -175,6 +175,7 @@ describe("an EtcdCluster that starts from a backup", () => {
     await expect(begun({ replicas: 3, bootstrap: { fromBackup: {} } })).rejects.toThrow(
       "exactly one of backupName and object",
     );
+    await expect(begun({ replicas: 3, bootstrap: {} })).rejects.toThrow("bootstrap must have fromBackup");
     const until = (point: object) => begun({ replicas: 3, bootstrap: { fromBackup: { ...SOURCE, until: point } } });
     await expect(until({})).rejects.toThrow("until must have exactly one of revision and time");
     await expect(until({ revision: "0" })).rejects.toThrow("spec.bootstrap.fromBackup.until.revision");

@@ -96,6 +96,7 @@ const bootstrapSchema = z
     fromBackup: z
       .object({ ...RESTORE_SOURCE, until: untilSchema, serviceAccountName: serviceAccountNameSchema })
       .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
+      .optional()
       .describe(
         "The cluster starts with the data of a stored snapshot: the operator makes an EtcdRestore with the cluster's name and waits for it. Claims left by an earlier cluster of this name take precedence.",
       ),
@@ -105,6 +106,10 @@ const bootstrapSchema = z
       {
         rule: "self == oldSelf",
         message: "bootstrap cannot be changed after creation; it can be taken away, and another cluster can be made",
+      },
+      {
+        rule: "[has(self.fromBackup)].exists_one(each, each)",
+        message: "bootstrap must have fromBackup, the data with which the cluster starts",
       },
     ],
   })
@@ -165,7 +170,7 @@ export const clusterSpecSchema = z
         message: "bootstrap cannot be given to a cluster that exists; make another cluster",
       },
       {
-        rule: "!has(self.bootstrap) || !has(self.bootstrap.fromBackup.serviceAccountName) || !has(self.image) || (!has(self.image.repository) && !has(self.image.digest))",
+        rule: "!has(self.bootstrap) || !has(self.bootstrap.fromBackup) || !has(self.bootstrap.fromBackup.serviceAccountName) || !has(self.image) || (!has(self.image.repository) && !has(self.image.digest))",
         message:
           "bootstrap.fromBackup.serviceAccountName is given, and an image, which would run with that account's identity; give only one of them",
       },

@@ -708,10 +708,7 @@ export const SHAPES = {
        }
       }
      }
-    },
-    "required": [
-     "fromBackup"
-    ]
+    }
    },
    "etcd": ETCD,
    "tls": CLUSTER_TLS,

@@ -173,6 +173,12 @@ promised(guards, {
       is: "forbidden",
     },
     {
+      name: "a cluster with an unknown kind of spec.bootstrap does not start empty",
+      given: asking(cluster({ stage: "new" }), { bootstrap: {} }),
+      step: { do: "recordIdentity", identity: unjoined },
+      is: "forbidden",
+    },
+    {
       name: "a cluster with spec.bootstrap may start with claims that hold data",
       given: asking(cluster({ stage: "new" }), FROM_BACKUP),
       step: STEPS.recordIdentity,

@@ -6,7 +6,7 @@ import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
-export type FromBackup = NonNullable<EtcdCluster["spec"]["bootstrap"]>["fromBackup"];
+export type FromBackup = NonNullable<NonNullable<EtcdCluster["spec"]["bootstrap"]>["fromBackup"]>;
 
 /**
  * The EtcdRestore with which the cluster starts from a stored snapshot. It has the cluster's name, and creates claims
