@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { RESTRICTED } from "#kit/snapshots/cluster-network.ts";
 import { whyNotNetworkPolicy } from "./network-peers.ts";
 
 /** The defects of a peer: the field, relative to the list's item, and the message. */
 function defectsOf(peer: object, list: "clients" | "metrics" = "clients"): readonly string[] {
-  const defects = whyNotNetworkPolicy({ enabled: true, [list]: [peer] } as never);
-  return defects.map(({ field, message }) => `${field.replace(`spec.networkPolicy.${list}[0]`, "")}: ${message}`);
+  const defects = whyNotNetworkPolicy({ ...RESTRICTED, [list]: { policy: "Listed", from: [peer] } });
+  return defects.map(({ field, message }) => `${field.replace(`spec.networkPolicy.${list}.from[0]`, "")}: ${message}`);
 }
 
 const long = (length: number) => "a".repeat(length);
@@ -37,7 +38,7 @@ test.each(Object.entries(good))("%s is a valid peer", (_, peer) => {
 
 test("an absent NetworkPolicy or one without peers is accepted", () => {
   expect(whyNotNetworkPolicy(undefined)).toEqual([]);
-  expect(whyNotNetworkPolicy({ enabled: true })).toEqual([]);
+  expect(whyNotNetworkPolicy(RESTRICTED)).toEqual([]);
 });
 
 const CIDR = "it must be a CIDR, such as 192.0.2.0/24 or 2001:db8::/64";
@@ -110,8 +111,11 @@ test.each<[what: string, peer: object, ...says: string[]]>(wrong)("a peer with %
 });
 
 test("a NetworkPolicy with a misspelt list of peers is refused", () => {
-  expect(whyNotNetworkPolicy({ enabled: true, client: [] } as never)).toEqual([
+  expect(whyNotNetworkPolicy({ ...RESTRICTED, client: {} })).toEqual([
     { field: "spec.networkPolicy.client", message: `${KNOWN} enabled or clients or metrics` },
+  ]);
+  expect(whyNotNetworkPolicy({ ...RESTRICTED, metrics: { policy: "Listed", form: [] } })).toEqual([
+    { field: "spec.networkPolicy.metrics.form", message: `${KNOWN} policy or from` },
   ]);
 });
 

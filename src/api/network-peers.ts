@@ -6,7 +6,7 @@ import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 //   them, and no NetworkPolicy is created.
 
 type NetworkPolicySpec = NonNullable<EtcdClusterSpec["networkPolicy"]>;
-type Peer = NonNullable<NetworkPolicySpec["clients"]>[number];
+type Peer = NonNullable<NetworkPolicySpec["clients"]["from"]>[number];
 type Selector = NonNullable<Peer["podSelector"]>;
 type Expression = NonNullable<Selector["matchExpressions"]>[number];
 type Block = NonNullable<Peer["ipBlock"]>;
@@ -29,9 +29,10 @@ export function whyNotNetworkPolicy(policy: NetworkPolicySpec | undefined): read
   if (policy === undefined) return [];
   return [
     ...unknownIn(policy, ["enabled", "clients", "metrics"], FIELD),
-    ...(["clients", "metrics"] as const).flatMap((list) =>
-      (policy[list] ?? []).flatMap((peer, n) => whyNotPeer(peer, `${FIELD}.${list}[${n}]`)),
-    ),
+    ...(["clients", "metrics"] as const).flatMap((port) => [
+      ...unknownIn(policy[port] ?? {}, ["policy", "from"], `${FIELD}.${port}`),
+      ...(policy[port]?.from ?? []).flatMap((peer, n) => whyNotPeer(peer, `${FIELD}.${port}.from[${n}]`)),
+    ]),
   ];
 }
 

@@ -24,6 +24,7 @@ import {
   withStraggler,
 } from "#kit/snapshots/cluster-changes.ts";
 import { monitoring, withMonitored } from "#kit/snapshots/cluster-monitoring.ts";
+import { RESTRICTED } from "#kit/snapshots/cluster-network.ts";
 import {
   BEFORE,
   downgrading,
@@ -423,14 +424,14 @@ pairs.push(
   {
     order: ["headless-service", "network-policy"],
     so: "the headless Service is created before the NetworkPolicy",
-    given: cluster({ stage: "recorded", spec: { networkPolicy: { enabled: true } } }),
+    given: cluster({ stage: "recorded", spec: { networkPolicy: RESTRICTED } }),
   },
   {
     order: ["network-policy", "await-network-policy"],
     so: "the NetworkPolicy is created before the wait for it",
     given: cluster({
       stage: "recorded",
-      spec: { networkPolicy: { enabled: true } },
+      spec: { networkPolicy: RESTRICTED },
       with: { headlessService: settled.headlessService },
     }),
   },
@@ -439,7 +440,7 @@ pairs.push(
     so: "no member is created while the NetworkPolicy has another owner",
     given: cluster({
       stage: "recorded",
-      spec: { networkPolicy: { enabled: true } },
+      spec: { networkPolicy: RESTRICTED },
       with: {
         headlessService: settled.headlessService,
         networkPolicy: { ...theirs, kind: "NetworkPolicy", apiVersion: "networking.k8s.io/v1" } as NetworkPolicy,
@@ -451,7 +452,7 @@ pairs.push(
     so: "no certificate is issued for members that may not be created",
     given: unissued({
       stage: "recorded",
-      spec: { networkPolicy: { enabled: true } },
+      spec: { networkPolicy: RESTRICTED },
       with: {
         headlessService: settled.headlessService,
         networkPolicy: { ...theirs, kind: "NetworkPolicy", apiVersion: "networking.k8s.io/v1" } as NetworkPolicy,

@@ -4,6 +4,7 @@ import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { SPEC_LIMIT } from "#api/size-limit.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { admitting } from "#kit/snapshots/cluster-network.ts";
 import { destinationClaim } from "#kit/snapshots/etcd-backup.ts";
 import {
   BY_URL,
@@ -64,7 +65,7 @@ function going(backup: EtcdBackup): EtcdBackup {
   return { ...backup, metadata: { ...backup.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
 }
 
-const MISSPELT = { enabled: true, clients: [{ podSelector: { matchlabels: {} } }] };
+const MISSPELT = admitting([{ podSelector: { matchlabels: {} } }]);
 
 /** The cluster that asked for the restore has this value. */
 function asking(
@@ -228,8 +229,8 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "waits for a source claim that does not exist", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which this namespace does not have" },
   { name: "ignores the label of the source claim once the Jobs exist", given: restore({ spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "wait: await-claims", because: "0 of 3 claims are filled" },
   { name: "refuses an invalid URL", given: restore({ stage: "new", spec: { source: { object: { url: { url: "ftp://x" } } } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.source.object.url.url: the object URL has the scheme" },
-  { name: "refuses an invalid NetworkPolicy before it creates anything", given: asking({ networkPolicy: MISSPELT }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients[0].podSelector.matchlabels: this field is unknown; it must be matchLabels or matchExpressions" },
-  { name: "refuses an invalid NetworkPolicy also while the EtcdBackup is running", given: asking({ networkPolicy: MISSPELT }, { backup: sourceBackup({ phase: "Running" }) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients[0]" },
+  { name: "refuses an invalid NetworkPolicy before it creates anything", given: asking({ networkPolicy: MISSPELT }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients.from[0].podSelector.matchlabels: this field is unknown; it must be matchLabels or matchExpressions" },
+  { name: "refuses an invalid NetworkPolicy also while the EtcdBackup is running", given: asking({ networkPolicy: MISSPELT }, { backup: sourceBackup({ phase: "Running" }) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients.from[0]" },
   { name: "refuses invalid flags and reserved fields of the pod template", given: asking({ etcd: { extraArgs: { "no-such-flag": "1" } }, podTemplate: { spec: { restartPolicy: "Never" } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.extraArgs: " },
   { name: "accepts a spec with the maximum of characters", given: askingLong(SPEC_LIMIT.characters), expect: "hold-restore: holdRestore" },
   { name: "refuses a spec with one character more", given: askingLong(SPEC_LIMIT.characters + 1), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec has 131073 characters and " },

@@ -9,6 +9,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
 import { install } from "#kit/servers/webhooks-apiserver.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
+import { admitting, RESTRICTED } from "#kit/snapshots/cluster-network.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, NETWORK_POLICIES, type NetworkPolicy } from "#kube/kinds.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
@@ -18,6 +19,7 @@ import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "default";
 const REF = { namespace, name: "my-etcd" };
+type NetworkPolicySpec = typeof RESTRICTED;
 let server: ApiServer;
 let operator: KubeClient;
 
@@ -41,7 +43,7 @@ afterAll(async () => await server?.stop());
 
 /** A NetworkPolicy as the operator creates it, for other pods. */
 function selecting(podSelector: object): Draft<NetworkPolicy> {
-  const { metadata, spec } = networkPolicy(asking({ enabled: true }));
+  const { metadata, spec } = networkPolicy(asking(RESTRICTED));
   const name = `other-${Math.random().toString(36).slice(2, 8)}`;
   return {
     apiVersion: "networking.k8s.io/v1",
@@ -51,14 +53,14 @@ function selecting(podSelector: object): Draft<NetworkPolicy> {
   };
 }
 
-function asking(wish: object): ClusterSnapshot {
-  const snapshot = cluster({ spec: { networkPolicy: wish as never } });
+function asking(wish: NetworkPolicySpec): ClusterSnapshot {
+  const snapshot = cluster({ spec: { networkPolicy: wish } });
   const { metadata } = snapshot.cluster;
   return { ...snapshot, cluster: { ...snapshot.cluster, metadata: { ...metadata, namespace } } };
 }
 
 /** Reconciles until nothing is left to do. @returns the steps */
-async function settle(wish: object): Promise<readonly string[]> {
+async function settle(wish: NetworkPolicySpec): Promise<readonly string[]> {
   const done: string[] = [];
   for (let turn = 0; turn < 3; turn++) {
     const found = await operator.list(NETWORK_POLICIES, { namespace }, OPTIONS);
@@ -79,19 +81,17 @@ describe("a cluster's NetworkPolicy", () => {
   ];
 
   test("is created when spec.networkPolicy enables it, with the intended spec", async () => {
-    expect(await settle({ enabled: true })).toEqual(["createNetworkPolicy"]);
+    expect(await settle(RESTRICTED)).toEqual(["createNetworkPolicy"]);
     const { metadata, spec } = await server.client.get(NETWORK_POLICIES, REF, OPTIONS);
     expect(metadata.labels?.[MANAGED_BY_LABEL]).toBe(OPERATOR);
-    expect(spec).toEqual(networkPolicy(asking({ enabled: true })).spec);
+    expect(spec).toEqual(networkPolicy(asking(RESTRICTED)).spec);
   });
 
   test("is updated when spec.networkPolicy is edited, and restored after a person has edited it", async () => {
-    expect(await settle({ enabled: true, clients: CLIENTS, metrics: [{ namespaceSelector: {} }] })).toEqual([
-      "replaceNetworkPolicy",
-    ]);
+    expect(await settle(admitting(CLIENTS, [{ namespaceSelector: {} }]))).toEqual(["replaceNetworkPolicy"]);
     const edit = { spec: { ingress: [{}] } };
     await server.client.patch(NETWORK_POLICIES, REF, edit, { ...OPTIONS, type: "merge" });
-    expect(await settle({ enabled: true, clients: CLIENTS })).toEqual(["replaceNetworkPolicy"]);
+    expect(await settle(admitting(CLIENTS))).toEqual(["replaceNetworkPolicy"]);
     const { spec } = await server.client.get(NETWORK_POLICIES, REF, OPTIONS);
     expect(spec?.ingress?.[1]?.from?.slice(-2)).toEqual(CLIENTS);
   });
@@ -102,12 +102,12 @@ describe("a cluster's NetworkPolicy", () => {
       { namespaceSelector: { matchLabels: {}, matchExpressions: [] }, podSelector },
       { ipBlock: { cidr: "192.0.2.0/24", except: [] } },
     ];
-    expect(await settle({ enabled: true, clients })).toEqual(["replaceNetworkPolicy"]);
-    expect(await settle({ enabled: true, clients })).toEqual([]);
+    expect(await settle(admitting(clients))).toEqual(["replaceNetworkPolicy"]);
+    expect(await settle(admitting(clients))).toEqual([]);
   });
 
   test("is deleted when spec.networkPolicy disables it", async () => {
-    expect(await settle({ enabled: false })).toEqual(["deleteNetworkPolicy"]);
+    expect(await settle({ ...RESTRICTED, enabled: false })).toEqual(["deleteNetworkPolicy"]);
     expect(await server.client.find(NETWORK_POLICIES, REF, OPTIONS)).toEqual({ is: "absent" });
   });
 });
@@ -123,12 +123,13 @@ test.each([
 });
 
 test("the operator may not create a NetworkPolicy that restricts egress of members", async () => {
-  const { metadata, ...rest } = networkPolicy(asking({ enabled: true }));
+  const { metadata, ...rest } = networkPolicy(asking(RESTRICTED));
   const spec: NonNullable<NetworkPolicy["spec"]> = { ...rest.spec!, policyTypes: ["Ingress", "Egress"] };
   await expect(operator.create(NETWORK_POLICIES, { ...rest, metadata, spec }, OPTIONS)).rejects.toThrow(OPERATOR);
 });
 
 describe("spec.networkPolicy", () => {
+  const listed = (from: readonly object[]) => ({ policy: "Listed", from });
   const made = (name: string, wish: object) =>
     server.client.create(
       ETCD_CLUSTERS,
@@ -141,18 +142,32 @@ describe("spec.networkPolicy", () => {
       OPTIONS,
     );
 
-  test("is off by default, and is stored as written", async () => {
-    const wish = { clients: [{ podSelector: { matchExpressions: [{ key: "a", operator: "Exists" }] } }] };
-    const { spec } = await made("off", wish);
-    expect(spec.networkPolicy).toEqual({ enabled: false, ...wish });
-    expect((await made("on", { enabled: true })).spec.networkPolicy).toEqual({ enabled: true });
+  test("gets the defaults of both ports, and is stored as written", async () => {
+    const clients = listed([{ podSelector: { matchExpressions: [{ key: "a", operator: "Exists" }] } }]);
+    const { spec } = await made("off", { enabled: false, clients });
+    expect(spec.networkPolicy).toEqual({ enabled: false, clients, metrics: { policy: "Listed" } });
+    const { networkPolicy } = (await made("on", { enabled: true })).spec;
+    expect(networkPolicy).toEqual({ enabled: true, clients: { policy: "Namespace" }, metrics: { policy: "Listed" } });
+  });
+
+  test.each([
+    ["an absent enabled", { clients: { policy: "Listed" } }, "spec.networkPolicy.enabled: Required value"],
+    ["an absent policy", { enabled: true, clients: { from: [] } }, "spec.networkPolicy.clients.policy: Required value"],
+    ["a list as policy", { enabled: true, clients: [] }, "spec.networkPolicy.clients"],
+    [
+      "peers with policy Namespace",
+      { enabled: true, clients: { policy: "Namespace", from: [{ podSelector: {} }] } },
+      "from is given, and policy is Namespace; give from only with policy Listed",
+    ],
+  ])("refuses %s", async (_, wish, says) => {
+    await expect(made("unclear", wish)).rejects.toThrow(says);
   });
 
   test.each([
     ["an empty client", [{}]],
     ["addresses and pods at once", [{ ipBlock: { cidr: "192.0.2.0/24" }, podSelector: {} }]],
   ])("refuses %s", async (_, clients) => {
-    await expect(made("wrong", { clients })).rejects.toThrow(
+    await expect(made("wrong", { enabled: true, clients: listed(clients) })).rejects.toThrow(
       "it must have either ipBlock, or podSelector, namespaceSelector or both",
     );
   });
@@ -172,14 +187,14 @@ describe("spec.networkPolicy", () => {
     ],
     ["labels that are not texts", [{ podSelector: { matchLabels: { a: 1 } } }], "must be of type string"],
   ])("refuses %s", async (_, clients, says) => {
-    await expect(made("worse", { clients })).rejects.toThrow(says);
+    await expect(made("worse", { enabled: true, clients: listed(clients) })).rejects.toThrow(says);
   });
 
   test("keeps an unknown field in the stored object, so that the operator can refuse it", async () => {
     const clients = [{ namespaceSelector: { matchlabels: { team: "a" } } }];
-    const { spec } = await made("misspelt", { enabled: true, clients });
-    expect(spec.networkPolicy?.clients).toEqual(clients);
+    const { spec } = await made("misspelt", { enabled: true, clients: listed(clients) });
+    expect(spec.networkPolicy?.clients.from).toEqual(clients);
     const refused = whyNotNetworkPolicy(spec.networkPolicy).map(({ field }) => field);
-    expect(refused).toEqual(["spec.networkPolicy.clients[0].namespaceSelector.matchlabels"]);
+    expect(refused).toEqual(["spec.networkPolicy.clients.from[0].namespaceSelector.matchlabels"]);
   });
 });

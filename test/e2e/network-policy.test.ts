@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { connecting, idlePod, processIn } from "#kit/pods/idle-pod.ts";
 import { PolicyEngine } from "#kit/pods/policy-engine.ts";
+import { admitting } from "#kit/snapshots/cluster-network.ts";
 import type { KubeList, NetworkPolicy, Pod } from "#kube/kinds.ts";
 
 // NetworkPolicies as people request them. The local Kubernetes enforces none. The first story shows the object and that
@@ -23,14 +24,14 @@ async function policies(): Promise<readonly NetworkPolicy[]> {
 }
 
 test("a NetworkPolicy is created, updated and deleted as spec.networkPolicy asks", async () => {
-  await cluster.create({ replicas: 1, networkPolicy: { enabled: true, clients: [] } });
+  await cluster.create({ replicas: 1, networkPolicy: admitting([]) });
   await cluster.untilReady();
   const [policy, ...others] = await policies();
   expect(others).toEqual([]);
   expect(policy?.metadata.name).toBe("my-etcd");
   const operator = { "kubernetes.io/metadata.name": "etcd-operator-system" };
   expect(policy?.spec?.ingress?.[2]?.from).toMatchObject([{ namespaceSelector: { matchLabels: operator } }]);
-  await cluster.patch({ networkPolicy: { clients: [{ podSelector: { matchLabels: { app: "orders" } } }] } });
+  await cluster.patch({ networkPolicy: admitting([{ podSelector: { matchLabels: { app: "orders" } } }]) });
   await eventually(async () => expect(JSON.stringify(await policies())).toContain('"orders"'));
   await cluster.patch({ networkPolicy: { enabled: false } });
   await eventually(async () => expect(await policies()).toEqual([]));
@@ -50,7 +51,10 @@ describe("in a network that enforces NetworkPolicies", () => {
     elsewhere = await testNamespace("network-policy-metrics");
     watched = new UserCluster(namespace.name, "watched");
     const byNamespace = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": elsewhere.name } } };
-    await watched.create({ replicas: 3, networkPolicy: { enabled: true, clients, metrics: [byNamespace] } });
+    await watched.create({
+      replicas: 3,
+      networkPolicy: admitting(clients, [byNamespace]),
+    });
     for (const [name, labels, where] of [
       ["orders", { app: "orders" }, namespace.name],
       ["stranger", { app: "stranger" }, namespace.name],
@@ -118,7 +122,7 @@ describe("in a network that enforces NetworkPolicies", () => {
   }, 600_000);
 
   test("ports are closed to pods that are removed from the policy, and open to all without a policy", async () => {
-    await watched.patch({ networkPolicy: { clients: [], metrics: [] } });
+    await watched.patch({ networkPolicy: admitting([]) });
     await eventually(async () => expect(await reached("orders")).toEqual(CLOSED), 30_000);
     await eventually(async () => expect(await reached("prometheus")).toEqual(CLOSED), 30_000);
     await watched.untilReady();

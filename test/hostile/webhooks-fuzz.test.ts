@@ -153,7 +153,11 @@ const object = {
       peer: { provider: "Operator", extraNames: ["a.example"] },
       client: { provider: "Secret", secret: { serverSecretName: "server", operatorClientSecretName: "own" } },
     },
-    networkPolicy: { enabled: true, clients: [{ podSelector: { matchLabels: { app: "x" } } }] },
+    networkPolicy: {
+      enabled: true,
+      clients: { policy: "Listed", from: [{ podSelector: { matchLabels: { app: "x" } } }] },
+      metrics: { policy: "Listed" },
+    },
     auth: { enabled: true },
   },
 };

@@ -66,28 +66,35 @@ const peer = z
     ],
   });
 
+/** Peers that may reach a port. @param port the port @param others peers that may always reach it */
+const access = (port: string, others: string, fallback: "Namespace" | "Listed") =>
+  z
+    .looseObject({
+      policy: z
+        .enum(["Namespace", "Listed"])
+        .describe("Namespace: every pod of the namespace. Listed: the peers in from, or no others without from."),
+      from: z.array(peer).max(MAX_PEERS).optional().describe("With Listed: peers, as in a NetworkPolicy."),
+    })
+    .meta({
+      "x-kubernetes-validations": [
+        {
+          rule: "self.policy == 'Listed' || !has(self.from) || self.from.size() == 0",
+          message: "from is given, and policy is Namespace; give from only with policy Listed",
+        },
+      ],
+    })
+    .default({ policy: fallback })
+    .describe(`Peers that may reach the ${port}, in addition to ${others}. Without it policy is ${fallback}.`);
+
 /** `spec.networkPolicy` of an EtcdCluster. */
 export const networkPolicySchema = z
   .looseObject({
     enabled: z
       .boolean()
-      .default(false)
       .describe(
         "Whether there is a NetworkPolicy. It has no effect in a network that does not enforce NetworkPolicies.",
       ),
-    clients: z
-      .array(peer)
-      .max(MAX_PEERS)
-      .optional()
-      .describe(
-        "Peers that may reach the client port (2379), in addition to the members, the operator and its backups. Without it every pod of the namespace may; an empty list allows no others.",
-      ),
-    metrics: z
-      .array(peer)
-      .max(MAX_PEERS)
-      .optional()
-      .describe(
-        "Peers that may reach the metrics port (2381), in addition to the operator. Without it there are no others.",
-      ),
+    clients: access("client port (2379)", "the members, the operator and its backups", "Namespace"),
+    metrics: access("metrics port (2381)", "the operator", "Listed"),
   })
   .describe("The NetworkPolicy NAME, which limits access to the members. An edit takes effect at once.");

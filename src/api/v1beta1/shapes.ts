@@ -817,260 +817,293 @@ export const SHAPES = {
       "type": "boolean"
      },
      "clients": {
-      "maxItems": 32,
-      "type": "array",
-      "items": {
-       "type": "object",
-       "properties": {
-        "podSelector": {
+      "type": "object",
+      "properties": {
+       "policy": {
+        "type": "string",
+        "enum": [
+         "Namespace",
+         "Listed"
+        ]
+       },
+       "from": {
+        "maxItems": 32,
+        "type": "array",
+        "items": {
          "type": "object",
          "properties": {
-          "matchLabels": {
+          "podSelector": {
            "type": "object",
-           "maxProperties": 32,
-           "additionalProperties": {
-            "type": "string",
-            "maxLength": 63
-           }
-          },
-          "matchExpressions": {
-           "maxItems": 32,
-           "type": "array",
-           "items": {
-            "type": "object",
-            "properties": {
-             "key": {
+           "properties": {
+            "matchLabels": {
+             "type": "object",
+             "maxProperties": 32,
+             "additionalProperties": {
               "type": "string",
-              "minLength": 1,
-              "maxLength": 317
-             },
-             "operator": {
-              "type": "string",
-              "enum": [
-               "In",
-               "NotIn",
-               "Exists",
-               "DoesNotExist"
-              ]
-             },
-             "values": {
-              "maxItems": 64,
-              "type": "array",
-              "items": {
-               "type": "string",
-               "maxLength": 63
-              }
+              "maxLength": 63
              }
             },
-            "required": [
-             "key",
-             "operator"
-            ]
-           }
-          }
-         }
-        },
-        "namespaceSelector": {
-         "type": "object",
-         "properties": {
-          "matchLabels": {
-           "type": "object",
-           "maxProperties": 32,
-           "additionalProperties": {
-            "type": "string",
-            "maxLength": 63
+            "matchExpressions": {
+             "maxItems": 32,
+             "type": "array",
+             "items": {
+              "type": "object",
+              "properties": {
+               "key": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 317
+               },
+               "operator": {
+                "type": "string",
+                "enum": [
+                 "In",
+                 "NotIn",
+                 "Exists",
+                 "DoesNotExist"
+                ]
+               },
+               "values": {
+                "maxItems": 64,
+                "type": "array",
+                "items": {
+                 "type": "string",
+                 "maxLength": 63
+                }
+               }
+              },
+              "required": [
+               "key",
+               "operator"
+              ]
+             }
+            }
            }
           },
-          "matchExpressions": {
-           "maxItems": 32,
-           "type": "array",
-           "items": {
-            "type": "object",
-            "properties": {
-             "key": {
+          "namespaceSelector": {
+           "type": "object",
+           "properties": {
+            "matchLabels": {
+             "type": "object",
+             "maxProperties": 32,
+             "additionalProperties": {
               "type": "string",
-              "minLength": 1,
-              "maxLength": 317
-             },
-             "operator": {
-              "type": "string",
-              "enum": [
-               "In",
-               "NotIn",
-               "Exists",
-               "DoesNotExist"
-              ]
-             },
-             "values": {
-              "maxItems": 64,
-              "type": "array",
-              "items": {
-               "type": "string",
-               "maxLength": 63
-              }
+              "maxLength": 63
              }
             },
-            "required": [
-             "key",
-             "operator"
-            ]
+            "matchExpressions": {
+             "maxItems": 32,
+             "type": "array",
+             "items": {
+              "type": "object",
+              "properties": {
+               "key": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 317
+               },
+               "operator": {
+                "type": "string",
+                "enum": [
+                 "In",
+                 "NotIn",
+                 "Exists",
+                 "DoesNotExist"
+                ]
+               },
+               "values": {
+                "maxItems": 64,
+                "type": "array",
+                "items": {
+                 "type": "string",
+                 "maxLength": 63
+                }
+               }
+              },
+              "required": [
+               "key",
+               "operator"
+              ]
+             }
+            }
            }
+          },
+          "ipBlock": {
+           "type": "object",
+           "properties": {
+            "cidr": {
+             "type": "string",
+             "minLength": 1,
+             "maxLength": 64
+            },
+            "except": {
+             "maxItems": 32,
+             "type": "array",
+             "items": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64
+             }
+            }
+           },
+           "required": [
+            "cidr"
+           ]
           }
          }
-        },
-        "ipBlock": {
-         "type": "object",
-         "properties": {
-          "cidr": {
-           "type": "string",
-           "minLength": 1,
-           "maxLength": 64
-          },
-          "except": {
-           "maxItems": 32,
-           "type": "array",
-           "items": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64
-           }
-          }
-         },
-         "required": [
-          "cidr"
-         ]
         }
        }
-      }
+      },
+      "required": [
+       "policy"
+      ]
      },
      "metrics": {
-      "maxItems": 32,
-      "type": "array",
-      "items": {
-       "type": "object",
-       "properties": {
-        "podSelector": {
+      "type": "object",
+      "properties": {
+       "policy": {
+        "type": "string",
+        "enum": [
+         "Namespace",
+         "Listed"
+        ]
+       },
+       "from": {
+        "maxItems": 32,
+        "type": "array",
+        "items": {
          "type": "object",
          "properties": {
-          "matchLabels": {
+          "podSelector": {
            "type": "object",
-           "maxProperties": 32,
-           "additionalProperties": {
-            "type": "string",
-            "maxLength": 63
-           }
-          },
-          "matchExpressions": {
-           "maxItems": 32,
-           "type": "array",
-           "items": {
-            "type": "object",
-            "properties": {
-             "key": {
+           "properties": {
+            "matchLabels": {
+             "type": "object",
+             "maxProperties": 32,
+             "additionalProperties": {
               "type": "string",
-              "minLength": 1,
-              "maxLength": 317
-             },
-             "operator": {
-              "type": "string",
-              "enum": [
-               "In",
-               "NotIn",
-               "Exists",
-               "DoesNotExist"
-              ]
-             },
-             "values": {
-              "maxItems": 64,
-              "type": "array",
-              "items": {
-               "type": "string",
-               "maxLength": 63
-              }
+              "maxLength": 63
              }
             },
-            "required": [
-             "key",
-             "operator"
-            ]
-           }
-          }
-         }
-        },
-        "namespaceSelector": {
-         "type": "object",
-         "properties": {
-          "matchLabels": {
-           "type": "object",
-           "maxProperties": 32,
-           "additionalProperties": {
-            "type": "string",
-            "maxLength": 63
+            "matchExpressions": {
+             "maxItems": 32,
+             "type": "array",
+             "items": {
+              "type": "object",
+              "properties": {
+               "key": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 317
+               },
+               "operator": {
+                "type": "string",
+                "enum": [
+                 "In",
+                 "NotIn",
+                 "Exists",
+                 "DoesNotExist"
+                ]
+               },
+               "values": {
+                "maxItems": 64,
+                "type": "array",
+                "items": {
+                 "type": "string",
+                 "maxLength": 63
+                }
+               }
+              },
+              "required": [
+               "key",
+               "operator"
+              ]
+             }
+            }
            }
           },
-          "matchExpressions": {
-           "maxItems": 32,
-           "type": "array",
-           "items": {
-            "type": "object",
-            "properties": {
-             "key": {
+          "namespaceSelector": {
+           "type": "object",
+           "properties": {
+            "matchLabels": {
+             "type": "object",
+             "maxProperties": 32,
+             "additionalProperties": {
               "type": "string",
-              "minLength": 1,
-              "maxLength": 317
-             },
-             "operator": {
-              "type": "string",
-              "enum": [
-               "In",
-               "NotIn",
-               "Exists",
-               "DoesNotExist"
-              ]
-             },
-             "values": {
-              "maxItems": 64,
-              "type": "array",
-              "items": {
-               "type": "string",
-               "maxLength": 63
-              }
+              "maxLength": 63
              }
             },
-            "required": [
-             "key",
-             "operator"
-            ]
+            "matchExpressions": {
+             "maxItems": 32,
+             "type": "array",
+             "items": {
+              "type": "object",
+              "properties": {
+               "key": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 317
+               },
+               "operator": {
+                "type": "string",
+                "enum": [
+                 "In",
+                 "NotIn",
+                 "Exists",
+                 "DoesNotExist"
+                ]
+               },
+               "values": {
+                "maxItems": 64,
+                "type": "array",
+                "items": {
+                 "type": "string",
+                 "maxLength": 63
+                }
+               }
+              },
+              "required": [
+               "key",
+               "operator"
+              ]
+             }
+            }
            }
+          },
+          "ipBlock": {
+           "type": "object",
+           "properties": {
+            "cidr": {
+             "type": "string",
+             "minLength": 1,
+             "maxLength": 64
+            },
+            "except": {
+             "maxItems": 32,
+             "type": "array",
+             "items": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64
+             }
+            }
+           },
+           "required": [
+            "cidr"
+           ]
           }
          }
-        },
-        "ipBlock": {
-         "type": "object",
-         "properties": {
-          "cidr": {
-           "type": "string",
-           "minLength": 1,
-           "maxLength": 64
-          },
-          "except": {
-           "maxItems": 32,
-           "type": "array",
-           "items": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64
-           }
-          }
-         },
-         "required": [
-          "cidr"
-         ]
         }
        }
-      }
+      },
+      "required": [
+       "policy"
+      ]
      }
-    }
+    },
+    "required": [
+     "enabled"
+    ]
    },
    "monitoring": {
     "type": "object",
@@ -2258,260 +2291,293 @@ export const SHAPES = {
           "type": "boolean"
          },
          "clients": {
-          "maxItems": 32,
-          "type": "array",
-          "items": {
-           "type": "object",
-           "properties": {
-            "podSelector": {
+          "type": "object",
+          "properties": {
+           "policy": {
+            "type": "string",
+            "enum": [
+             "Namespace",
+             "Listed"
+            ]
+           },
+           "from": {
+            "maxItems": 32,
+            "type": "array",
+            "items": {
              "type": "object",
              "properties": {
-              "matchLabels": {
+              "podSelector": {
                "type": "object",
-               "maxProperties": 32,
-               "additionalProperties": {
-                "type": "string",
-                "maxLength": 63
-               }
-              },
-              "matchExpressions": {
-               "maxItems": 32,
-               "type": "array",
-               "items": {
-                "type": "object",
-                "properties": {
-                 "key": {
+               "properties": {
+                "matchLabels": {
+                 "type": "object",
+                 "maxProperties": 32,
+                 "additionalProperties": {
                   "type": "string",
-                  "minLength": 1,
-                  "maxLength": 317
-                 },
-                 "operator": {
-                  "type": "string",
-                  "enum": [
-                   "In",
-                   "NotIn",
-                   "Exists",
-                   "DoesNotExist"
-                  ]
-                 },
-                 "values": {
-                  "maxItems": 64,
-                  "type": "array",
-                  "items": {
-                   "type": "string",
-                   "maxLength": 63
-                  }
+                  "maxLength": 63
                  }
                 },
-                "required": [
-                 "key",
-                 "operator"
-                ]
-               }
-              }
-             }
-            },
-            "namespaceSelector": {
-             "type": "object",
-             "properties": {
-              "matchLabels": {
-               "type": "object",
-               "maxProperties": 32,
-               "additionalProperties": {
-                "type": "string",
-                "maxLength": 63
+                "matchExpressions": {
+                 "maxItems": 32,
+                 "type": "array",
+                 "items": {
+                  "type": "object",
+                  "properties": {
+                   "key": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 317
+                   },
+                   "operator": {
+                    "type": "string",
+                    "enum": [
+                     "In",
+                     "NotIn",
+                     "Exists",
+                     "DoesNotExist"
+                    ]
+                   },
+                   "values": {
+                    "maxItems": 64,
+                    "type": "array",
+                    "items": {
+                     "type": "string",
+                     "maxLength": 63
+                    }
+                   }
+                  },
+                  "required": [
+                   "key",
+                   "operator"
+                  ]
+                 }
+                }
                }
               },
-              "matchExpressions": {
-               "maxItems": 32,
-               "type": "array",
-               "items": {
-                "type": "object",
-                "properties": {
-                 "key": {
+              "namespaceSelector": {
+               "type": "object",
+               "properties": {
+                "matchLabels": {
+                 "type": "object",
+                 "maxProperties": 32,
+                 "additionalProperties": {
                   "type": "string",
-                  "minLength": 1,
-                  "maxLength": 317
-                 },
-                 "operator": {
-                  "type": "string",
-                  "enum": [
-                   "In",
-                   "NotIn",
-                   "Exists",
-                   "DoesNotExist"
-                  ]
-                 },
-                 "values": {
-                  "maxItems": 64,
-                  "type": "array",
-                  "items": {
-                   "type": "string",
-                   "maxLength": 63
-                  }
+                  "maxLength": 63
                  }
                 },
-                "required": [
-                 "key",
-                 "operator"
-                ]
+                "matchExpressions": {
+                 "maxItems": 32,
+                 "type": "array",
+                 "items": {
+                  "type": "object",
+                  "properties": {
+                   "key": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 317
+                   },
+                   "operator": {
+                    "type": "string",
+                    "enum": [
+                     "In",
+                     "NotIn",
+                     "Exists",
+                     "DoesNotExist"
+                    ]
+                   },
+                   "values": {
+                    "maxItems": 64,
+                    "type": "array",
+                    "items": {
+                     "type": "string",
+                     "maxLength": 63
+                    }
+                   }
+                  },
+                  "required": [
+                   "key",
+                   "operator"
+                  ]
+                 }
+                }
                }
+              },
+              "ipBlock": {
+               "type": "object",
+               "properties": {
+                "cidr": {
+                 "type": "string",
+                 "minLength": 1,
+                 "maxLength": 64
+                },
+                "except": {
+                 "maxItems": 32,
+                 "type": "array",
+                 "items": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 64
+                 }
+                }
+               },
+               "required": [
+                "cidr"
+               ]
               }
              }
-            },
-            "ipBlock": {
-             "type": "object",
-             "properties": {
-              "cidr": {
-               "type": "string",
-               "minLength": 1,
-               "maxLength": 64
-              },
-              "except": {
-               "maxItems": 32,
-               "type": "array",
-               "items": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 64
-               }
-              }
-             },
-             "required": [
-              "cidr"
-             ]
             }
            }
-          }
+          },
+          "required": [
+           "policy"
+          ]
          },
          "metrics": {
-          "maxItems": 32,
-          "type": "array",
-          "items": {
-           "type": "object",
-           "properties": {
-            "podSelector": {
+          "type": "object",
+          "properties": {
+           "policy": {
+            "type": "string",
+            "enum": [
+             "Namespace",
+             "Listed"
+            ]
+           },
+           "from": {
+            "maxItems": 32,
+            "type": "array",
+            "items": {
              "type": "object",
              "properties": {
-              "matchLabels": {
+              "podSelector": {
                "type": "object",
-               "maxProperties": 32,
-               "additionalProperties": {
-                "type": "string",
-                "maxLength": 63
-               }
-              },
-              "matchExpressions": {
-               "maxItems": 32,
-               "type": "array",
-               "items": {
-                "type": "object",
-                "properties": {
-                 "key": {
+               "properties": {
+                "matchLabels": {
+                 "type": "object",
+                 "maxProperties": 32,
+                 "additionalProperties": {
                   "type": "string",
-                  "minLength": 1,
-                  "maxLength": 317
-                 },
-                 "operator": {
-                  "type": "string",
-                  "enum": [
-                   "In",
-                   "NotIn",
-                   "Exists",
-                   "DoesNotExist"
-                  ]
-                 },
-                 "values": {
-                  "maxItems": 64,
-                  "type": "array",
-                  "items": {
-                   "type": "string",
-                   "maxLength": 63
-                  }
+                  "maxLength": 63
                  }
                 },
-                "required": [
-                 "key",
-                 "operator"
-                ]
-               }
-              }
-             }
-            },
-            "namespaceSelector": {
-             "type": "object",
-             "properties": {
-              "matchLabels": {
-               "type": "object",
-               "maxProperties": 32,
-               "additionalProperties": {
-                "type": "string",
-                "maxLength": 63
+                "matchExpressions": {
+                 "maxItems": 32,
+                 "type": "array",
+                 "items": {
+                  "type": "object",
+                  "properties": {
+                   "key": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 317
+                   },
+                   "operator": {
+                    "type": "string",
+                    "enum": [
+                     "In",
+                     "NotIn",
+                     "Exists",
+                     "DoesNotExist"
+                    ]
+                   },
+                   "values": {
+                    "maxItems": 64,
+                    "type": "array",
+                    "items": {
+                     "type": "string",
+                     "maxLength": 63
+                    }
+                   }
+                  },
+                  "required": [
+                   "key",
+                   "operator"
+                  ]
+                 }
+                }
                }
               },
-              "matchExpressions": {
-               "maxItems": 32,
-               "type": "array",
-               "items": {
-                "type": "object",
-                "properties": {
-                 "key": {
+              "namespaceSelector": {
+               "type": "object",
+               "properties": {
+                "matchLabels": {
+                 "type": "object",
+                 "maxProperties": 32,
+                 "additionalProperties": {
                   "type": "string",
-                  "minLength": 1,
-                  "maxLength": 317
-                 },
-                 "operator": {
-                  "type": "string",
-                  "enum": [
-                   "In",
-                   "NotIn",
-                   "Exists",
-                   "DoesNotExist"
-                  ]
-                 },
-                 "values": {
-                  "maxItems": 64,
-                  "type": "array",
-                  "items": {
-                   "type": "string",
-                   "maxLength": 63
-                  }
+                  "maxLength": 63
                  }
                 },
-                "required": [
-                 "key",
-                 "operator"
-                ]
+                "matchExpressions": {
+                 "maxItems": 32,
+                 "type": "array",
+                 "items": {
+                  "type": "object",
+                  "properties": {
+                   "key": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 317
+                   },
+                   "operator": {
+                    "type": "string",
+                    "enum": [
+                     "In",
+                     "NotIn",
+                     "Exists",
+                     "DoesNotExist"
+                    ]
+                   },
+                   "values": {
+                    "maxItems": 64,
+                    "type": "array",
+                    "items": {
+                     "type": "string",
+                     "maxLength": 63
+                    }
+                   }
+                  },
+                  "required": [
+                   "key",
+                   "operator"
+                  ]
+                 }
+                }
                }
+              },
+              "ipBlock": {
+               "type": "object",
+               "properties": {
+                "cidr": {
+                 "type": "string",
+                 "minLength": 1,
+                 "maxLength": 64
+                },
+                "except": {
+                 "maxItems": 32,
+                 "type": "array",
+                 "items": {
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 64
+                 }
+                }
+               },
+               "required": [
+                "cidr"
+               ]
               }
              }
-            },
-            "ipBlock": {
-             "type": "object",
-             "properties": {
-              "cidr": {
-               "type": "string",
-               "minLength": 1,
-               "maxLength": 64
-              },
-              "except": {
-               "maxItems": 32,
-               "type": "array",
-               "items": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 64
-               }
-              }
-             },
-             "required": [
-              "cidr"
-             ]
             }
            }
-          }
+          },
+          "required": [
+           "policy"
+          ]
          }
-        }
+        },
+        "required": [
+         "enabled"
+        ]
        },
        "monitoring": {
         "type": "object",

@@ -3,6 +3,7 @@ import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { born, cluster } from "#kit/snapshots/cluster.ts";
+import { admitting, RESTRICTED } from "#kit/snapshots/cluster-network.ts";
 import type { KubeObject, NetworkPolicy } from "#kube/kinds.ts";
 
 const settled = cluster();
@@ -55,7 +56,7 @@ for (const { name, budget, says } of without)
     expect(said("disruption-budget", { ...unwanted, budget })).toBe(says));
 
 test("network-policy: reports a NetworkPolicy with another owner and does not change it", () => {
-  const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
+  const wanted = cluster({ spec: { networkPolicy: RESTRICTED } });
   const made: NetworkPolicy = born(networkPolicy(wanted));
   const seeing = (live: NetworkPolicy) => said("network-policy", { ...wanted, networkPolicy: live });
   expect(seeing(made)).toBe("nothing");
@@ -64,7 +65,7 @@ test("network-policy: reports a NetworkPolicy with another owner and does not ch
 });
 
 describe("await-network-policy", () => {
-  const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
+  const wanted = cluster({ spec: { networkPolicy: RESTRICTED } });
   const made: NetworkPolicy = born(networkPolicy(wanted));
   const [members, ...others] = made.spec?.ingress ?? [];
   const holding = (spec: Partial<NetworkPolicy["spec"]>): NetworkPolicy => ({
@@ -121,11 +122,11 @@ describe("await-network-policy", () => {
   });
 
   test("waits when the spec has several errors and names each by its field", () => {
-    const clients = [{ podSelector: { matchlabels: {} } }, { ipBlock: { cidr: "here" } }] as never;
-    const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
+    const clients = [{ podSelector: { matchlabels: {} } }, { ipBlock: { cidr: "here" } }];
+    const refused = cluster({ spec: { networkPolicy: admitting(clients) } });
     const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
     const why =
-      "spec.networkPolicy.clients[0].podSelector.matchlabels: this field is unknown; it must be matchLabels or matchExpressions; spec.networkPolicy.clients[1].ipBlock.cidr: it is here; it must be a CIDR, such as 192.0.2.0/24 or 2001:db8::/64";
+      "spec.networkPolicy.clients.from[0].podSelector.matchlabels: this field is unknown; it must be matchLabels or matchExpressions; spec.networkPolicy.clients.from[1].ipBlock.cidr: it is here; it must be a CIDR, such as 192.0.2.0/24 or 2001:db8::/64";
     for (const live of [undefined, made])
       expect(rule.decide({ ...refused, peers: [], networkPolicy: live })).toMatchObject({
         next: "wait",
@@ -135,7 +136,7 @@ describe("await-network-policy", () => {
 
   test("waits when the spec has an error, even with a NetworkPolicy made from that spec", () => {
     const clients = [{ ipBlock: { cidr: "here" } }];
-    const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
+    const refused = cluster({ spec: { networkPolicy: admitting(clients) } });
     const live: NetworkPolicy = born(networkPolicy(refused));
     expect(said("await-network-policy", { ...refused, peers: [], networkPolicy: live })).toBe("wait");
   });
@@ -149,7 +150,7 @@ describe("await-network-policy", () => {
 test("no member is created while the API server refuses the NetworkPolicy", () => {
   const given = cluster({
     stage: "recorded",
-    spec: { networkPolicy: { enabled: true } },
+    spec: { networkPolicy: RESTRICTED },
     with: { headlessService: settled.headlessService },
   });
   const refused = { because: "quota", forMs: 1_000, isBrief: false };
@@ -161,7 +162,7 @@ test("no member is created while the API server refuses the NetworkPolicy", () =
 test("the first member is created although a webhook adds fields to the NetworkPolicy", () => {
   const given = cluster({
     stage: "recorded",
-    spec: { networkPolicy: { enabled: true } },
+    spec: { networkPolicy: RESTRICTED },
     with: { headlessService: settled.headlessService },
   });
   const made: NetworkPolicy = born(networkPolicy(given));

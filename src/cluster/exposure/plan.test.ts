@@ -3,17 +3,18 @@ import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
 import { born, cluster } from "#kit/snapshots/cluster.ts";
 import { withoutPeers } from "#kit/snapshots/cluster-changes.ts";
 import { asking, MONITOR, monitoring } from "#kit/snapshots/cluster-monitoring.ts";
+import { admitting, RESTRICTED as WISH } from "#kit/snapshots/cluster-network.ts";
 import { NEWER, wanting, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { testPlans } from "#kit/tables/cluster-plan.ts";
 import type { NetworkPolicy, Service } from "#kube/kinds.ts";
 
 // Plans for Services, PodDisruptionBudgets, NetworkPolicies and PodMonitors.
 
-const RESTRICTED = { spec: { networkPolicy: { enabled: true } } };
+const RESTRICTED = { spec: { networkPolicy: WISH } };
 const POLICY: NetworkPolicy = born(networkPolicy(cluster(RESTRICTED)));
 const FOREIGN_POLICY = { ...POLICY, metadata: { ...POLICY.metadata, ownerReferences: [] } };
 const MISSPELT = {
-  spec: { networkPolicy: { enabled: true, clients: [{ podSelector: { matchlabels: {} } }] as never } },
+  spec: { networkPolicy: admitting([{ podSelector: { matchlabels: {} } }]) },
 };
 const NO_BUDGET = { disruptionBudget: { policy: "None" } } as const;
 const { headlessService } = cluster();

@@ -5,11 +5,12 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster, withBudget } from "#kit/snapshots/cluster.ts";
+import { admitting } from "#kit/snapshots/cluster-network.ts";
 import { NEWER, ON_DELETE, saying, wanting, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import type { Condition } from "#runtime/conditions.ts";
 
 const GENERATION = 7;
-const POLICY = { networkPolicy: { enabled: true, clients: [] } };
+const POLICY = { networkPolicy: admitting([]) };
 const BY_SPEC = "nothing is changed while spec.paused is true; not done until then: ";
 const BY_ANNOTATION = `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"; not done until then: `;
 const MAKES_POLICY = "network-policy: NetworkPolicy my-etcd limits access to the members";

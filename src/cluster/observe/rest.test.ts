@@ -11,6 +11,7 @@ import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { born, calm, cluster, LATER_ID, pod, unpublished } from "#kit/snapshots/cluster.ts";
+import { RESTRICTED } from "#kit/snapshots/cluster-network.ts";
 import {
   dying,
   withMetadata as edited,
@@ -132,7 +133,7 @@ describe("isCalledSettled: a cluster is at rest by its recorded status", () => {
   });
 
   const peer = WHOLE.peers[0]!;
-  const asked = withSpec({ networkPolicy: { enabled: true } });
+  const asked = withSpec({ networkPolicy: RESTRICTED });
   const policy = born<NetworkPolicy>(networkPolicy(whole));
   test("when it has the NetworkPolicy that its spec asks for", () => {
     expect(isCalledSettled({ ...asked, networkPolicy: policy })).toBe(true);

@@ -4,6 +4,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { OperatorError } from "#base/error.ts";
 import { claim, claimIdentity, cluster } from "#kit/snapshots/cluster.ts";
+import { admitting } from "#kit/snapshots/cluster-network.ts";
 import { recording } from "#kit/snapshots/cluster-rolling.ts";
 import { SIDECAR } from "#kit/tables/pod-power.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
@@ -118,9 +119,9 @@ describe("spec.version", () => {
 });
 
 test("a NetworkPolicy with an unknown field is refused when an edit adds it", () => {
-  const misspelt = spec({ networkPolicy: { clients: [{ podSelector: { matchlabels: { app: "a" } } }] } });
+  const misspelt = spec({ networkPolicy: admitting([{ podSelector: { matchlabels: { app: "a" } } }]) });
   expect(networkPolicyRefusals(misspelt, undefined).map(({ field }) => field)).toEqual([
-    "spec.networkPolicy.clients[0].podSelector.matchlabels",
+    "spec.networkPolicy.clients.from[0].podSelector.matchlabels",
   ]);
   expect(networkPolicyRefusals(misspelt, spec({}))).toHaveLength(1);
   expect(networkPolicyRefusals(misspelt, misspelt)).toEqual([]);

@@ -149,6 +149,14 @@ const networkPeer = fc.constantFrom(
   { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
 );
 
+const networkAccess = fc.oneof(
+  fc.constant({ policy: "Namespace" }),
+  fc.record(
+    { policy: fc.constant("Listed"), from: fc.array(networkPeer, { maxLength: 3 }) },
+    { requiredKeys: ["policy"] },
+  ),
+);
+
 const lives = fc.constantFrom<Written>({}, { duration: "24h" }, { duration: "2160h", renewBefore: "720h" });
 /** Too short for cert-manager. */
 const shortLives = fc.constantFrom<Written>({ duration: "10m", renewBefore: "5m" }, { renewBefore: "1h" });
@@ -212,11 +220,10 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
         ),
         tls,
         disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
-        networkPolicy: some({
-          enabled: fc.boolean(),
-          clients: fc.array(networkPeer, { maxLength: 3 }),
-          metrics: fc.array(networkPeer, { maxLength: 3 }),
-        }),
+        networkPolicy: fc.record(
+          { enabled: fc.boolean(), clients: networkAccess, metrics: networkAccess },
+          { requiredKeys: ["enabled"] },
+        ),
         monitoring: some({
           podMonitor: fc.record(
             { enabled: fc.boolean(), metadata: some({ labels, annotations }) },

@@ -36,8 +36,19 @@ const ofSpec: readonly Wrong[] = [
     { ipBlock: { cidr: "10.0.0.0/33" } },
     { podSelector: { matchExpressions: [{ key: "a", operator: "Is" }] } },
     { podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
-  ].map((peer): Wrong => ["spec.networkPolicy.clients", { networkPolicy: { clients: [peer] } }]),
+  ].map(
+    (peer): Wrong => [
+      "spec.networkPolicy.clients",
+      { networkPolicy: { enabled: true, clients: { policy: "Listed", from: [peer] } } },
+    ],
+  ),
   ["spec.networkPolicy.enabled", { networkPolicy: { enabled: "yes" } }],
+  ["spec.networkPolicy.clients", { networkPolicy: { enabled: true, clients: [] } }],
+  ["spec.networkPolicy.metrics.policy", { networkPolicy: { enabled: true, metrics: { policy: "Open" } } }],
+  [
+    "spec.networkPolicy.clients",
+    { networkPolicy: { enabled: true, clients: { policy: "Namespace", from: [{ podSelector: {} }] } } },
+  ],
   ["spec.monitoring.podMonitor.enabled", { monitoring: { podMonitor: {} } }],
   ["spec.auth.enabled", { auth: {} }],
   ["spec.paused", { paused: "yes" }],

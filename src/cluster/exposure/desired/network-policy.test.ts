@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { born, cluster } from "#kit/snapshots/cluster.ts";
+import { admitting, RESTRICTED } from "#kit/snapshots/cluster-network.ts";
 import type { NetworkPolicy } from "#kube/kinds.ts";
 import { isPolicyWanted, networkPolicy, policyDiffers } from "./network-policy.ts";
 
@@ -23,13 +24,11 @@ const AGENTS = {
   },
 };
 
-type Wish = { enabled: boolean; clients?: object[]; metrics?: object[] };
-
-function asking(networkPolicy_: Wish = { enabled: true }) {
-  return cluster({ spec: { networkPolicy: networkPolicy_ as never } });
+function asking(wish = RESTRICTED) {
+  return cluster({ spec: { networkPolicy: wish } });
 }
 
-function letIn(wish?: Wish) {
+function letIn(wish = RESTRICTED) {
   const { spec } = networkPolicy(asking(wish));
   return Object.fromEntries(
     (spec?.ingress ?? []).map(({ from, ports }) => [ports?.map(({ port }) => port).join(" "), from]),
@@ -37,7 +36,11 @@ function letIn(wish?: Wish) {
 }
 
 test("a NetworkPolicy is wanted only when spec.networkPolicy.enabled is true", () => {
-  expect([cluster(), asking({ enabled: false }), asking()].map(isPolicyWanted)).toEqual([false, false, true]);
+  expect([cluster(), asking({ ...RESTRICTED, enabled: false }), asking()].map(isPolicyWanted)).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });
 
 test("a NetworkPolicy selects the members of its cluster and limits only ingress", () => {
@@ -57,8 +60,23 @@ describe("a NetworkPolicy allows", () => {
     });
   });
 
+  test("no clients or metrics peers with policy Listed and no list", () => {
+    const { clients, metrics } = RESTRICTED;
+    const listed = { policy: "Listed" as const };
+    expect(letIn({ enabled: true, clients: listed, metrics: listed })).toEqual(letIn(admitting([])));
+    expect(letIn({ enabled: true, clients: { policy: "Namespace" }, metrics })).toEqual(letIn());
+    expect(letIn({ enabled: true, clients, metrics: { policy: "Namespace" } })["2381"]).toEqual([
+      OPERATOR,
+      { podSelector: {} },
+    ]);
+  });
+
+  test("no clients or metrics peers when the spec lacks their policies", () => {
+    expect(letIn({ enabled: true } as typeof RESTRICTED)).toEqual(letIn(admitting([])));
+  });
+
   test("no clients or metrics peers with empty lists", () => {
-    expect(letIn({ enabled: true, clients: [], metrics: [] })).toEqual({
+    expect(letIn(admitting([]))).toEqual({
       "2380 2379": [MEMBERS],
       "2379": [OPERATOR, AGENTS],
       "2381": [OPERATOR],
@@ -68,7 +86,7 @@ describe("a NetworkPolicy allows", () => {
   test("listed clients at the client port and listed metrics peers at the metrics port", () => {
     const app = { podSelector: { matchLabels: { app: "orders" } } };
     const monitoring = { namespaceSelector: { matchLabels: { team: "monitoring" } } };
-    expect(letIn({ enabled: true, clients: [app], metrics: [monitoring] })).toEqual({
+    expect(letIn(admitting([app], [monitoring]))).toEqual({
       "2380 2379": [MEMBERS],
       "2379": [OPERATOR, AGENTS, app],
       "2381": [OPERATOR, monitoring],
@@ -90,7 +108,7 @@ describe("a NetworkPolicy allows", () => {
       { ipBlock: { cidr: "192.0.2.0/24" } },
       { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
     ];
-    const all = letIn({ enabled: true, clients: wordy, metrics: wordy });
+    const all = letIn(admitting(wordy, wordy));
     expect(all["2379"]).toStrictEqual([OPERATOR, AGENTS, ...kept]);
     expect(all["2381"]).toStrictEqual([OPERATOR, ...kept]);
   });
@@ -105,7 +123,7 @@ test("a NetworkPolicy differs when the spec has changed or another client edited
   const wanted = networkPolicy(asking());
   const live: NetworkPolicy = born(wanted);
   expect(policyDiffers(live, wanted)).toBe(false);
-  expect(policyDiffers(live, networkPolicy(asking({ enabled: true, clients: [] })))).toBe(true);
+  expect(policyDiffers(live, networkPolicy(asking(admitting([]))))).toBe(true);
   expect(policyDiffers({ ...live, spec: { ...live.spec!, ingress: [{}] } }, wanted)).toBe(true);
   const { annotations: _, ...metadata } = live.metadata;
   expect(policyDiffers({ ...live, metadata }, wanted)).toBe(true);

@@ -20,7 +20,8 @@ import { apiVersionOf, type Draft, NETWORK_POLICIES, type NetworkPolicy } from "
 
 type Ingress = NonNullable<NonNullable<NetworkPolicy["spec"]>["ingress"]>[number];
 type From = NonNullable<Ingress["from"]>[number];
-type Peer = NonNullable<NonNullable<EtcdClusterSpec["networkPolicy"]>["clients"]>[number];
+type Access = NonNullable<EtcdClusterSpec["networkPolicy"]>["clients"];
+type Peer = NonNullable<Access["from"]>[number];
 
 /** Kubernetes gives every namespace a label with its name. */
 const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
@@ -39,7 +40,7 @@ export function isPolicyWanted({ cluster }: Pick<ClusterSnapshot, "cluster">): b
 export function networkPolicy(snapshot: ClusterSnapshot): Draft<NetworkPolicy> {
   const { cluster, operatorNamespace } = snapshot;
   const { namespace, name } = cluster.metadata;
-  const { clients = EVERY_POD_HERE, metrics = [] } = cluster.spec.networkPolicy ?? {};
+  const { clients, metrics } = cluster.spec.networkPolicy ?? {};
   const members: From = { podSelector: { matchLabels: memberSelector(name) } };
   const operator: From = {
     namespaceSelector: { matchLabels: { [NAMESPACE_NAME_LABEL]: operatorNamespace } },
@@ -67,11 +68,17 @@ export function networkPolicy(snapshot: ClusterSnapshot): Draft<NetworkPolicy> {
       ingress: [
         // Client port too: people use etcdctl in a member's container to query the others.
         letIn([members], PEER_PORT, CLIENT_PORT),
-        letIn([operator, agents, ...clients.map(asStored)], CLIENT_PORT),
-        letIn([operator, ...metrics.map(asStored)], METRICS_PORT),
+        letIn([operator, agents, ...admitted(clients)], CLIENT_PORT),
+        letIn([operator, ...admitted(metrics)], METRICS_PORT),
       ],
     },
   });
+}
+
+/** Peers that the spec admits to a port. None when the spec does not name a policy. */
+function admitted(access: Access | undefined): readonly From[] {
+  const peers = access?.policy === "Namespace" ? EVERY_POD_HERE : (access?.from ?? []);
+  return peers.map(asStored);
 }
 
 /**
