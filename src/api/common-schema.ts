@@ -6,11 +6,9 @@ import { A_RELEASE, RELEASES } from "#api/release.ts";
  * because a refusal would quote the pattern.
  * @param bound CEL condition of a valid value, with the parsed quantity as `q`
  * @param may valid values, for the message
- * @param word a word that is valid, too
  */
-export function quantity(bound: string, may: string, word?: string) {
-  const good = `isQuantity(string(self)) && [quantity(string(self))].all(q, ${bound})`;
-  const rule = word === undefined ? good : `string(self) == '${word}' || (${good})`;
+export function quantity(bound: string, may: string) {
+  const rule = `isQuantity(string(self)) && [quantity(string(self))].all(q, ${bound})`;
   const messageExpression = `'it is ' + string(self) + '; it must be ${may}'`;
   return z.union([z.number().int(), z.string().max(MAX_QUANTITY_LENGTH)]).meta({
     intOrString: true,

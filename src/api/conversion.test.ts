@@ -66,7 +66,10 @@ const storage = fc.record(
   { requiredKeys: ["size", "accessModes"] },
 );
 const etcd = fc.record(
-  { quotaBackendBytes: fc.constantFrom("Auto", "4Gi"), extraArgs: fc.constantFrom({}, { "max-txn-ops": "256" }) },
+  {
+    backendQuota: fc.constantFrom({ mode: "Auto" }, { mode: "Fixed", size: "4Gi" }),
+    extraArgs: fc.constantFrom({}, { "max-txn-ops": "256" }),
+  },
   { requiredKeys: [] },
 );
 const image = fc.record(
@@ -221,9 +224,9 @@ test("fields of v1alpha1 are converted to v1beta1 fields with the same effect on
 });
 
 test("the annotation has the fields that v1alpha1 lacks, and no others", () => {
-  const spec = clusterSpecSchema.parse({ replicas: 3, etcd: { quotaBackendBytes: "Auto" }, tls: NO_TLS });
+  const spec = clusterSpecSchema.parse({ replicas: 3, etcd: { backendQuota: { mode: "Auto" } }, tls: NO_TLS });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
-  expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"etcd":{"quotaBackendBytes":"Auto"}}' } });
+  expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"etcd":{"backendQuota":{"mode":"Auto"}}}' } });
 });
 
 test("the annotation of a cluster without spec.tls records that, since v1alpha1 means no TLS", () => {

@@ -130,8 +130,8 @@ const different: readonly { name: string; revision: string }[] = [
   { name: "a label", revision: ofV1beta1({ podTemplate: { metadata: { labels: { a: "1" } } } }) },
   { name: "a repository", revision: ofV1beta1({ image: { repository: "registry.example/etcd" } }) },
   { name: "a pull secret", revision: ofV1beta1({ image: { pullSecrets: [{ name: "a" }] } }) },
-  { name: "a quota", revision: ofV1beta1({ etcd: { quotaBackendBytes: "4Gi" } }) },
-  { name: "the quota that suits the volume", revision: ofV1beta1({ etcd: { quotaBackendBytes: "Auto" } }) },
+  { name: "a quota", revision: ofV1beta1({ etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } } }) },
+  { name: "the quota that suits the volume", revision: ofV1beta1({ etcd: { backendQuota: { mode: "Auto" } } }) },
   { name: "a heartbeat", revision: ofV1beta1({ etcd: { heartbeatInterval: "200ms" } }) },
   { name: "an election timeout", revision: ofV1beta1({ etcd: { electionTimeout: "2s" } }) },
   { name: "a flag", revision: ofV1beta1({ etcd: { extraArgs: { "max-txn-ops": "256" } } }) },
@@ -195,8 +195,14 @@ describe("members have the same revision in v1beta1 when", () => {
     {
       name: "amounts and durations are written in another way",
       specs: [
-        { etcd: { quotaBackendBytes: "4Gi", heartbeatInterval: "1s", electionTimeout: "10s" } },
-        { etcd: { quotaBackendBytes: 4 * 1024 ** 3, heartbeatInterval: "1000ms", electionTimeout: "0.1m4s" } },
+        { etcd: { backendQuota: { mode: "Fixed", size: "4Gi" }, heartbeatInterval: "1s", electionTimeout: "10s" } },
+        {
+          etcd: {
+            backendQuota: { mode: "Fixed", size: 4 * 1024 ** 3 },
+            heartbeatInterval: "1000ms",
+            electionTimeout: "0.1m4s",
+          },
+        },
       ],
     },
     {

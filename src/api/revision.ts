@@ -128,10 +128,10 @@ function imageMeaning(image: MemberTemplate["image"]): object | undefined {
 }
 
 function optionsMeaning(etcd: MemberTemplate["etcd"]): object | undefined {
-  const { quotaBackendBytes, autoCompaction, heartbeatInterval, electionTimeout, extraArgs, ...rest } = etcd ?? {};
+  const { backendQuota, autoCompaction, heartbeatInterval, electionTimeout, extraArgs, ...rest } = etcd ?? {};
   return unlessEmpty({
     ...rest,
-    quotaBackendBytes: quotaBackendBytes === undefined ? undefined : amount(quotaBackendBytes),
+    backendQuota: backendQuota && { ...backendQuota, size: backendQuota.size && amount(backendQuota.size) },
     autoCompaction: autoCompaction && { ...autoCompaction, retention: duration(autoCompaction.retention) },
     heartbeatInterval: heartbeatInterval === undefined ? undefined : duration(heartbeatInterval),
     electionTimeout: electionTimeout === undefined ? undefined : duration(electionTimeout),

@@ -8,7 +8,11 @@ import { nested } from "#kit/tables/nested.ts";
 
 const GOOD = clusterSpecSchema.parse({
   replicas: 3,
-  etcd: { quotaBackendBytes: 1_073_741_824, snapshotCount: 1_000, extraArgs: { "max-txn-ops": "256" } },
+  etcd: {
+    backendQuota: { mode: "Fixed", size: 1_073_741_824 },
+    snapshotCount: 1_000,
+    extraArgs: { "max-txn-ops": "256" },
+  },
   image: { pullPolicy: "Always", pullSecrets: [{ name: "s" }] },
   podTemplate: {
     metadata: { labels: { team: "db" } },
@@ -33,7 +37,10 @@ const bad: readonly (readonly [object, string])[] = [
   [{ etcd: { extraArgs: { "feature-gates": 5 } } }, "spec.etcd.extraArgs.feature-gates is 5; it must be a text"],
   [{ etcd: { extraArgs: { "a b": 5 } } }, 'spec.etcd.extraArgs["a b"] is 5; it must be a text'],
   [{ etcd: { extraArgs: { a: "x".repeat(4_097) } } }, "it must be at most 4096 characters long"],
-  [{ etcd: { quotaBackendBytes: 1.5 } }, "spec.etcd.quotaBackendBytes is 1.5; it must be a number or a text"],
+  [
+    { etcd: { backendQuota: { mode: "Fixed", size: 1.5 } } },
+    "spec.etcd.backendQuota.size is 1.5; it must be a number or a text",
+  ],
   [{ etcd: { snapshotCount: 5 } }, "spec.etcd.snapshotCount is 5; it must be at least 100"],
   [{ etcd: { snapshotCount: 1e9 } }, "spec.etcd.snapshotCount is 1000000000; it must be at most 10000000"],
   [{ etcd: { snapshotCount: 100.5 } }, "spec.etcd.snapshotCount is 100.5; it must be an integer"],

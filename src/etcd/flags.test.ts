@@ -88,7 +88,7 @@ describe("an extra flag", () => {
       "that has a field of the spec is refused",
       "3.6.16",
       { "quota-backend-bytes": "1" },
-      '"quota-backend-bytes" has a field of its own, spec.etcd.quotaBackendBytes',
+      '"quota-backend-bytes" has a field of its own, spec.etcd.backendQuota',
     ],
     [
       "that weakens etcd's guarantees is refused, whatever its value is",

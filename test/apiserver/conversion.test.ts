@@ -98,7 +98,7 @@ const EVERYTHING = {
   image: { repository: "registry.example/own/etcd", pullSecrets: [{ name: "registry" }] },
   storage: { size: "20Gi", accessModes: ["ReadWriteOnce"], storageClassName: "fast" },
   etcd: {
-    quotaBackendBytes: "4Gi",
+    backendQuota: { mode: "Fixed", size: "4Gi" },
     heartbeatInterval: "200ms",
     electionTimeout: "2s",
     extraArgs: { "max-txn-ops": "256" },

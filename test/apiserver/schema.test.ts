@@ -176,14 +176,23 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
     { replicas: 3, podTemplate: { spec: { containers: [{ name: "etcd" }, { name: "etcd" }] } } },
     ["spec.podTemplate.spec.containers[1]", "Duplicate value"],
   ],
-  ...["tiny", "1Mi", -1, "auto", "1025Gi", "100E"].map(
-    (quota) =>
+  ...["tiny", "1Mi", -1, "Auto", "1025Gi", "100E"].map(
+    (size) =>
       [
-        `a quota of ${quota}`,
-        etcd({ quotaBackendBytes: quota }),
-        ["spec.etcd.quotaBackendBytes", `it is ${quota}; it must be Auto or a size from 64Mi to 1Ti`],
+        `a quota of ${size}`,
+        etcd({ backendQuota: { mode: "Fixed", size } }),
+        ["spec.etcd.backendQuota.size", `it is ${size}; it must be a size from 64Mi to 1Ti`],
       ] as const,
   ),
+  ...[{ mode: "Fixed" }, { mode: "Auto", size: "4Gi" }].map(
+    (backendQuota) =>
+      [
+        `a quota of ${JSON.stringify(backendQuota)}`,
+        etcd({ backendQuota }),
+        ["spec.etcd.backendQuota", "backendQuota must have a size with mode Fixed, and none with mode Auto"],
+      ] as const,
+  ),
+  ["a quota without mode", etcd({ backendQuota: { size: "4Gi" } }), ["spec.etcd.backendQuota.mode: Required value"]],
   ...["1", "1d", "-1s", "5ms", "11s", ""].map(
     (interval) =>
       [
@@ -307,9 +316,10 @@ describe("a cluster is accepted with", () => {
     })),
     ...[1_073_741_824, "1e9", "1.5Gi", "500M"].map((size) => ({ name: `storage ${size}`, spec: storage({ size }) })),
     { name: "a volume for a single pod", spec: storage({ accessModes: ["ReadWriteOncePod"] }) },
-    ...["Auto", "64Mi", 8_589_934_592, "1Ti"].map((quota) => ({
-      name: `a quota of ${quota}`,
-      spec: etcd({ quotaBackendBytes: quota }),
+    { name: "a quota that suits the volume", spec: etcd({ backendQuota: { mode: "Auto" } }) },
+    ...["64Mi", 8_589_934_592, "1Ti"].map((size) => ({
+      name: `a quota of ${size}`,
+      spec: etcd({ backendQuota: { mode: "Fixed", size } }),
     })),
     ...[
       { mode: "Periodic", retention: "87600h" },

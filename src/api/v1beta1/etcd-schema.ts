@@ -4,11 +4,27 @@ import { durationSchema, quantity } from "#api/common-schema.ts";
 /** Maximum number of extra flags. etcd has about a hundred. */
 const MAX_EXTRA_ARGS = 64;
 
-const quota = quantity(
-  "!q.isLessThan(quantity('64Mi')) && !q.isGreaterThan(quantity('1Ti'))",
-  "Auto or a size from 64Mi to 1Ti, such as 4Gi",
-  "Auto",
-);
+const backendQuotaSchema = z
+  .object({
+    mode: z.enum(["Auto", "Fixed"]).describe("Auto: a quarter of the volume, 8Gi at most. Fixed: the value of size."),
+    size: quantity(
+      "!q.isLessThan(quantity('64Mi')) && !q.isGreaterThan(quantity('1Ti'))",
+      "a size from 64Mi to 1Ti, such as 4Gi",
+    )
+      .optional()
+      .describe("With Fixed: the size, such as 4Gi."),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "(self.mode == 'Fixed') == has(self.size)",
+        message: "backendQuota must have a size with mode Fixed, and none with mode Auto",
+      },
+    ],
+  })
+  .describe(
+    "How large the database may become. Without it etcd's default, 2Gi, or less where the volume has no room for twice that and the WAL.",
+  );
 
 const autoCompactionSchema = z
   .object({
@@ -34,11 +50,7 @@ const autoCompactionSchema = z
 
 export const etcdSchema = z
   .object({
-    quotaBackendBytes: quota
-      .optional()
-      .describe(
-        "How large the database may become. Auto: a quarter of the volume, 8Gi at most. Without it etcd's default, 2Gi, or less where the volume has no room for twice that and the WAL.",
-      ),
+    backendQuota: backendQuotaSchema.optional(),
     autoCompaction: autoCompactionSchema.optional(),
     snapshotCount: z
       .number()

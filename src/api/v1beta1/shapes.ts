@@ -78,9 +78,24 @@ const STORAGE = {
 const ETCD = {
  "type": "object",
  "properties": {
-  "quotaBackendBytes": {
-   "x-kubernetes-int-or-string": true,
-   "maxLength": 32
+  "backendQuota": {
+   "type": "object",
+   "properties": {
+    "mode": {
+     "type": "string",
+     "enum": [
+      "Auto",
+      "Fixed"
+     ]
+    },
+    "size": {
+     "x-kubernetes-int-or-string": true,
+     "maxLength": 32
+    }
+   },
+   "required": [
+    "mode"
+   ]
   },
   "autoCompaction": {
    "type": "object",

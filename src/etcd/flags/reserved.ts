@@ -2,7 +2,7 @@
 // break a guarantee of the operator.
 
 const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] = [
-  ["has a field of its own, spec.etcd.quotaBackendBytes", "quota-backend-bytes"],
+  ["has a field of its own, spec.etcd.backendQuota", "quota-backend-bytes"],
   ["has a field of its own, spec.etcd.autoCompaction.mode", "auto-compaction-mode"],
   ["has a field of its own, spec.etcd.autoCompaction.retention", "auto-compaction-retention"],
   ["has a field of its own, spec.etcd.snapshotCount", "snapshot-count"],

@@ -19,44 +19,50 @@ describe("etcd's database quota", () => {
     bytes: bigint | undefined;
   }[] = [
     { name: "is not set by default", bytes: undefined },
-    { name: "is the spec's quota in bytes", etcd: { quotaBackendBytes: "4Gi" }, bytes: 4n * GI },
+    { name: "is the spec's quota in bytes", etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } }, bytes: 4n * GI },
     {
       name: "is the spec's quota, which may be a number",
-      etcd: { quotaBackendBytes: 100_000_000 },
+      etcd: { backendQuota: { mode: "Fixed", size: 100_000_000 } },
       bytes: 100_000_000n,
     },
-    { name: "is a quarter of the volume with Auto", etcd: { quotaBackendBytes: "Auto" }, size: "20Gi", bytes: 5n * GI },
+    {
+      name: "is a quarter of the volume with Auto",
+      etcd: { backendQuota: { mode: "Auto" } },
+      size: "20Gi",
+      bytes: 5n * GI,
+    },
     {
       name: "with Auto is a whole number",
-      etcd: { quotaBackendBytes: "Auto" },
+      etcd: { backendQuota: { mode: "Auto" } },
       size: 1_000_000_003,
       bytes: 250_000_000n,
     },
-    { name: "with Auto is 8Gi at most", etcd: { quotaBackendBytes: "Auto" }, size: "32Gi", bytes: 8n * GI },
+    { name: "with Auto is 8Gi at most", etcd: { backendQuota: { mode: "Auto" } }, size: "32Gi", bytes: 8n * GI },
     {
       name: "with Auto is 8Gi on a very large volume",
-      etcd: { quotaBackendBytes: "Auto" },
+      etcd: { backendQuota: { mode: "Auto" } },
       size: "1Ti",
       bytes: 8n * GI,
     },
     {
       name: "with Auto is computed from the capacity if the volume is smaller than requested",
-      etcd: { quotaBackendBytes: "Auto" },
+      etcd: { backendQuota: { mode: "Auto" } },
       capacity: "4Gi",
       bytes: GI,
     },
     {
       name: "with Auto is computed from the request if the volume is larger than requested",
-      etcd: { quotaBackendBytes: "Auto" },
+      etcd: { backendQuota: { mode: "Auto" } },
       capacity: "100Gi",
       bytes: 2n * GI,
     },
     {
       name: "is the spec's quota, whatever the volume's capacity is",
-      etcd: { quotaBackendBytes: "4Gi" },
+      etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } },
       capacity: "1Gi",
       bytes: 4n * GI,
     },
+    { name: "is the default with Fixed and no size", etcd: { backendQuota: { mode: "Fixed" } }, bytes: undefined },
     { name: "is not set when etcd's default fits on the volume", size: "4608Mi", bytes: undefined },
     {
       name: "is half of what the WAL leaves when etcd's default does not fit",
@@ -82,7 +88,7 @@ test("options that the spec does not set are not passed to etcd", () => {
 
 test("options are passed as etcd's environment variables in etcd's units", () => {
   const etcd = {
-    quotaBackendBytes: "Auto",
+    backendQuota: { mode: "Auto" },
     autoCompaction: { mode: "Periodic", retention: "1h" },
     snapshotCount: 5_000,
     heartbeatInterval: "0.25s",
@@ -111,7 +117,7 @@ test("extraArgs are passed on the command line in a stable order", () => {
 
 describe("every field of spec.etcd", () => {
   const fields: Record<string, unknown> = {
-    quotaBackendBytes: "4Gi",
+    backendQuota: { mode: "Fixed", size: "4Gi" },
     autoCompaction: { mode: "Periodic", retention: "1h" },
     snapshotCount: 5_000,
     heartbeatInterval: "200ms",

@@ -70,13 +70,13 @@ export function quotaBytes(
   { etcd, storage }: Pick<EtcdPeerSpec, "etcd" | "storage">,
   capacity?: string,
 ): bigint | undefined {
-  const quota = etcd?.quotaBackendBytes;
+  const quota = etcd?.backendQuota;
   const size = wholeOf(storage.size) ?? 0n;
   const volume = (capacity === undefined ? undefined : wholeOf(capacity)) ?? size;
-  if (quota === undefined) return roomOn(volume) < DEFAULT_QUOTA ? roomOn(volume) : undefined;
-  if (quota !== "Auto") return wholeOf(quota);
   // A local volume may be far larger than requested, and the memory of members was chosen for the requested size.
-  return smaller(smaller(volume, size) / SHARE_OF_VOLUME, MOST_BYTES);
+  if (quota?.mode === "Auto") return smaller(smaller(volume, size) / SHARE_OF_VOLUME, MOST_BYTES);
+  if (quota?.size !== undefined) return wholeOf(quota.size);
+  return roomOn(volume) < DEFAULT_QUOTA ? roomOn(volume) : undefined;
 }
 
 /** The largest database on a volume that can still be defragmented when it is full; both in bytes. */

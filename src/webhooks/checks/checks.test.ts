@@ -169,12 +169,16 @@ describe("warnings about resources:", () => {
   ];
 
   const quotas: readonly { etcd: object; storage?: object; limit: string; says: readonly RegExp[] }[] = [
-    { etcd: { quotaBackendBytes: "4Gi" }, limit: "3Gi", says: [/ is 3Gi: .* quota of 4Gi, .*; use 4Gi or more$/] },
-    { etcd: { quotaBackendBytes: "4Gi" }, limit: "4Gi", says: [] },
-    { etcd: { quotaBackendBytes: "512Mi" }, limit: "512Mi", says: [] },
-    { etcd: { quotaBackendBytes: 1e9 }, limit: "1M", says: [/quota of 1000000000, /] },
-    { etcd: { quotaBackendBytes: "Auto" }, storage: { size: "10Gi" }, limit: "2Gi", says: [/quota of 2560Mi, /] },
-    { etcd: { quotaBackendBytes: "Auto" }, storage: { size: "1Ti" }, limit: "7Gi", says: [/quota of 8Gi, /] },
+    {
+      etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } },
+      limit: "3Gi",
+      says: [/ is 3Gi: .* quota of 4Gi, .*; use 4Gi or more$/],
+    },
+    { etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } }, limit: "4Gi", says: [] },
+    { etcd: { backendQuota: { mode: "Fixed", size: "512Mi" } }, limit: "512Mi", says: [] },
+    { etcd: { backendQuota: { mode: "Fixed", size: 1e9 } }, limit: "1M", says: [/quota of 1000000000, /] },
+    { etcd: { backendQuota: { mode: "Auto" } }, storage: { size: "10Gi" }, limit: "2Gi", says: [/quota of 2560Mi, /] },
+    { etcd: { backendQuota: { mode: "Auto" } }, storage: { size: "1Ti" }, limit: "7Gi", says: [/quota of 8Gi, /] },
   ];
   for (const { etcd, storage, limit, says } of quotas) {
     test(`for a memory limit of ${limit} and ${JSON.stringify({ ...etcd, ...storage })}`, () => {
@@ -184,32 +188,32 @@ describe("warnings about resources:", () => {
       expect(warnings).toEqual(says.map((words) => expect.stringMatching(words)));
       // A changed quota is checked, too.
       expect(resourceWarnings(given, given)).toEqual([]);
-      const before = { ...given, etcd: { quotaBackendBytes: "64Mi" } };
+      const before = { ...given, etcd: { backendQuota: { mode: "Fixed" as const, size: "64Mi" } } };
       expect(resourceWarnings(given, before)).toEqual(warnings);
     });
   }
   const volumes: readonly { etcd?: object; size: string; says: string | undefined }[] = [
     { size: "1Gi", says: undefined },
-    { etcd: { quotaBackendBytes: "Auto" }, size: "1Gi", says: undefined },
-    { etcd: { quotaBackendBytes: "256Mi" }, size: "1Gi", says: undefined },
+    { etcd: { backendQuota: { mode: "Auto" } }, size: "1Gi", says: undefined },
+    { etcd: { backendQuota: { mode: "Fixed", size: "256Mi" } }, size: "1Gi", says: undefined },
     {
-      etcd: { quotaBackendBytes: "257Mi" },
+      etcd: { backendQuota: { mode: "Fixed", size: "257Mi" } },
       size: "1Gi",
       says: "is 257Mi: a volume of 1Gi has room for a database of 256Mi",
     },
     {
-      etcd: { quotaBackendBytes: "8Gi" },
+      etcd: { backendQuota: { mode: "Fixed", size: "8Gi" } },
       size: "8Gi",
       says: "is 8Gi: a volume of 8Gi has room for a database of 3840Mi",
     },
-    { etcd: { quotaBackendBytes: 4e9 }, size: "8Gi", says: undefined },
+    { etcd: { backendQuota: { mode: "Fixed", size: 4e9 } }, size: "8Gi", says: undefined },
   ];
   for (const { etcd, size, says } of volumes)
     test(`for a volume of ${size} and ${JSON.stringify(etcd)}`, () => {
       const given = spec({ ...(etcd && { etcd }), storage: { size } });
       const warnings = quotaWarnings(given, undefined);
       expect(warnings).toEqual(
-        says === undefined ? [] : [expect.stringContaining(`spec.etcd.quotaBackendBytes ${says}`)],
+        says === undefined ? [] : [expect.stringContaining(`spec.etcd.backendQuota.size ${says}`)],
       );
       expect(quotaWarnings(given, given)).toEqual([]);
       expect(quotaWarnings(given, spec({ storage: { size } }))).toEqual(warnings);

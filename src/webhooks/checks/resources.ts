@@ -36,14 +36,14 @@ function tooSmall(limit: string | number | undefined, quota: bigint): string {
  * have been expanded. @param before the stored spec; undefined for a new cluster
  */
 export function quotaWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
-  const given = spec.etcd?.quotaBackendBytes;
-  const isAsBefore = before !== undefined && given === before.etcd?.quotaBackendBytes;
+  const given = spec.etcd?.backendQuota?.size;
+  const isAsBefore = before !== undefined && given === before.etcd?.backendQuota?.size;
   const [quota, volume] = [quotaBytes(spec), wholeOf(spec.storage.size) ?? 0n];
-  if (given === undefined || given === "Auto" || isAsBefore || quota === undefined) return [];
+  if (given === undefined || isAsBefore || quota === undefined) return [];
   const room = roomOn(volume);
   if (quota <= room) return [];
   return [
-    `spec.etcd.quotaBackendBytes is ${given}: a volume of ${spec.storage.size} has room for a database of ${sizeText(room)}, its copy during a defragmentation, and the WAL; use ${sizeText(room)} or less, or larger volumes. A full volume crashes etcd, and the volumes of all members fill at the same time`,
+    `spec.etcd.backendQuota.size is ${given}: a volume of ${spec.storage.size} has room for a database of ${sizeText(room)}, its copy during a defragmentation, and the WAL; use ${sizeText(room)} or less, or larger volumes. A full volume crashes etcd, and the volumes of all members fill at the same time`,
   ];
 }
 

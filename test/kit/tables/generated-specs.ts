@@ -97,7 +97,10 @@ function extraArgs(version: string): fc.Arbitrary<Written> {
 
 function etcd(version: string): fc.Arbitrary<Written> {
   const rest = some({
-    quotaBackendBytes: fc.constantFrom("Auto", "64Mi", "1Ti", "2.5Gi", 4_294_967_296),
+    backendQuota: fc.oneof(
+      fc.constant({ mode: "Auto" }),
+      fc.constantFrom("64Mi", "1Ti", "2.5Gi", 4_294_967_296).map((size) => ({ mode: "Fixed", size })),
+    ),
     autoCompaction: fc.oneof(periodic, revisions),
     snapshotCount: fc.integer({ min: 100, max: 10_000_000 }),
     extraArgs: extraArgs(version),

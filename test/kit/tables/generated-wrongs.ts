@@ -49,7 +49,7 @@ const ofSpec: readonly Wrong[] = [
     "spec.networkPolicy.clients",
     { networkPolicy: { enabled: true, clients: { policy: "Namespace", from: [{ podSelector: {} }] } } },
   ],
-  ["spec.monitoring.podMonitor.enabled", { monitoring: { podMonitor: {} } }],
+  ["spec.monitoring.podMonitor", { monitoring: { podMonitor: true } }],
   ["spec.auth.enabled", { auth: {} }],
   ["spec.paused", { paused: "yes" }],
 ];
@@ -63,7 +63,10 @@ function flag(name: string, value = "x"): Wrong {
 }
 
 const ofEtcd: readonly Wrong[] = [
-  ...["63Mi", "2Ti", "auto", -1].map((value) => etcd("quotaBackendBytes", value)),
+  ...["63Mi", "2Ti", "Auto", -1].map(
+    (size): Wrong => ["spec.etcd.backendQuota.size", { etcd: { backendQuota: { mode: "Fixed", size } } }],
+  ),
+  ...["4Gi", { mode: "Auto", size: "4Gi" }, { mode: "auto" }].map((quota) => etcd("backendQuota", quota)),
   ...[99, 10_000_001, "many"].map((value) => etcd("snapshotCount", value)),
   ...["9ms", "11s", "100", "1h"].map((value) => etcd("heartbeatInterval", value)),
   ...["49ms", "51s", ""].map((value) => etcd("electionTimeout", value)),
