@@ -1,5 +1,6 @@
 import type { IDeployment, IStatefulSet } from "kubernetes-models/apps/v1";
 import type { IServiceAccount } from "kubernetes-models/v1";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
@@ -104,7 +105,11 @@ export function etcdCluster(
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: { namespace, name },
-    spec: clusterSpecSchema.parse({ replicas, ...(tls === "Default" ? {} : { tls: NO_TLS }) }),
+    spec: clusterSpecSchema.parse({
+      replicas,
+      version: DEFAULT_VERSION,
+      ...(tls === "Default" ? {} : { tls: NO_TLS }),
+    }),
   };
 }
 

@@ -47,7 +47,10 @@ export const MAX_RESOURCE_KINDS = 32;
  * snapshot each need a copy.
  */
 export const DEFAULT_STORAGE = "8Gi";
-/** Newest patch of the middle one of the three supported minor releases. */
+/**
+ * Release of objects of v1alpha1 that name none. It never changes: a client that leaves `version` out would start an
+ * upgrade or a downgrade. v1beta1 has no default.
+ */
 export const DEFAULT_VERSION = "3.6.16";
 /** etcd recommends at most seven voters: every write waits for a majority. */
 export const MAX_REPLICAS = 7;

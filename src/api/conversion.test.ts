@@ -107,7 +107,7 @@ const betaCluster = fc
       monitoring: fc.constantFrom({}, { podMonitor: { enabled: true, metadata: { labels: { release: "a" } } } }),
       paused: fc.boolean(),
     },
-    { requiredKeys: ["replicas"] },
+    { requiredKeys: ["replicas", "version"] },
   )
   .map((spec) => clusterSpecSchema.parse(spec) as Json);
 const betaPeer = fc
@@ -224,13 +224,18 @@ test("fields of v1alpha1 are converted to v1beta1 fields with the same effect on
 });
 
 test("the annotation has the fields that v1alpha1 lacks, and no others", () => {
-  const spec = clusterSpecSchema.parse({ replicas: 3, etcd: { backendQuota: { mode: "Auto" } }, tls: NO_TLS });
+  const spec = clusterSpecSchema.parse({
+    replicas: 3,
+    version: "3.6.16",
+    etcd: { backendQuota: { mode: "Auto" } },
+    tls: NO_TLS,
+  });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
   expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"etcd":{"backendQuota":{"mode":"Auto"}}}' } });
 });
 
 test("the annotation of a cluster without spec.tls records that, since v1alpha1 means no TLS", () => {
-  const spec = clusterSpecSchema.parse({ replicas: 3 });
+  const spec = clusterSpecSchema.parse({ replicas: 3, version: "3.6.16" });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
   expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"tls":null}' } });
   for (const tls of [{}, { tls: NO_TLS }, { tls: DEFAULT_TLS }]) {
@@ -311,7 +316,7 @@ describe("an annotation that no conversion wrote", () => {
     const object = withText(text, alphaSpec.parse({ replicas: 3 }) as Json);
     const beta = up(object);
     expect(beta.metadata).toEqual(object.metadata);
-    expect(beta.spec).toEqual(clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS }));
+    expect(beta.spec).toEqual(clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", tls: NO_TLS }));
     expect(down(beta)).toEqual(object);
     // Fields of v1beta1 replace it.
     const { metadata } = down({ ...beta, spec: { ...(beta.spec as Json), paused: true } });
@@ -319,7 +324,7 @@ describe("an annotation that no conversion wrote", () => {
   });
 
   test("and that was written into a v1beta1 object is dropped in v1alpha1", () => {
-    const spec = clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS }) as Json;
+    const spec = clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", tls: NO_TLS }) as Json;
     const object = as("v1beta1", "EtcdCluster", spec, { annotations: { [BEYOND]: '{"paused":true}' } });
     expect(down(object).metadata).toEqual({ name: "my-etcd" });
   });
@@ -356,7 +361,11 @@ describe("fields that are too large for an annotation", () => {
     return entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
   };
   const large = (bytes: number, annotations: Json = {}) => {
-    const spec = clusterSpecSchema.parse({ replicas: 3, podTemplate: { spec: { x: "ü".repeat(bytes / 2) } } }) as Json;
+    const spec = clusterSpecSchema.parse({
+      replicas: 3,
+      version: "3.6.16",
+      podTemplate: { spec: { x: "ü".repeat(bytes / 2) } },
+    }) as Json;
     return as("v1beta1", "EtcdCluster", spec, { annotations });
   };
 

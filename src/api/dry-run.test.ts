@@ -9,6 +9,7 @@ import { cluster } from "#kit/snapshots/cluster.ts";
 
 const SPEC = clusterSpecSchema.parse({
   replicas: 3,
+  version: "3.6.16",
   replacement: { policy: "WhenLost", after: "5m" },
   etcd: { snapshotCount: 1_000 },
 });
@@ -84,7 +85,7 @@ describe("dry run: an annotation that is no edit is refused with a message", () 
     { text: '{"replicas":null}', why: "with it, spec.replicas is missing; it must be given" },
     {
       text: '{"version":null}',
-      why: "with it, spec.version is missing; it must be an etcd release without a leading v",
+      why: "with it, spec.version is missing; it must be given",
     },
     {
       text: '{"version":"4.0.0"}',

@@ -63,8 +63,7 @@ export function merged(target: unknown, patch: unknown, depth = 0): unknown {
 }
 
 /**
- * Fills in the API server's defaults for fields that the patch removed. The release has no default here: the patched
- * spec must name it.
+ * Fills in the API server's defaults for fields that the patch removed.
  */
 function withDefaults(spec: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const filled = Object.entries({ podTemplate: {}, ...DEFAULTS.EtcdCluster }).map(([field, fallback]) => {

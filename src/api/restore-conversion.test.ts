@@ -51,7 +51,7 @@ const cluster = fc.record(
     storage: fc.constantFrom({ size: "1Gi" }, { size: "2Gi", storageClassName: "fast" }),
     podTemplate: fc.constantFrom({}, { spec: { affinity: { a: 1 }, tolerations: [{ key: "etcd" }] } }),
   },
-  { requiredKeys: ["replicas"] },
+  { requiredKeys: ["replicas", "version"] },
 );
 /** Result as the API server stores it: without undefined values. */
 const betaSpec = fc
@@ -143,7 +143,7 @@ test("a v1alpha1 EtcdRestore of 2020 becomes an object URL and a cluster with de
     source: { objectURL: "s3://backups/snapshot.db?disableSSL=true" },
     clusterTemplate: { clusterName: "restored-cluster", spec: { replicas: 3 } },
   };
-  const { spec: meant } = up(as("v1alpha1", spec)) as { spec: Json };
+  const { spec: meant } = up(as("v1alpha1", alphaSpec.parse(spec))) as { spec: Json };
   expect(meant).toMatchObject({
     source: { object: { url: { url: "s3://backups/snapshot.db?disableSSL=true" } } },
     clusterTemplate: { clusterName: "restored-cluster", spec: { replicas: 3, clientService: { type: "ClusterIP" } } },
@@ -159,7 +159,7 @@ test.each([
   [{ object: { azure: { account: "acc", container: "con", key: "p" } } }, "azblob://con/p"],
   [{ object: { volume: { claimName: "c", key: "p" }, encryption: { keySecret: { name: "k" } } } }, "volume://c/p"],
 ])("v1alpha1 shows the source %j as the URL %s", (from, objectURL) => {
-  const template = { clusterName: "restored", spec: { replicas: 1 } };
+  const template = { clusterName: "restored", spec: { replicas: 1, version: "3.5.35" } };
   const spec = restoreSpecSchema.parse({ source: from, clusterTemplate: template }) as Json;
   const { spec: seen, metadata } = down(as("v1beta1", spec)) as { spec: Json; metadata: { annotations: Json } };
   expect(seen).toMatchObject({ source: { objectURL } });
@@ -168,7 +168,11 @@ test.each([
 
 test("spec.bootstrap of an EtcdCluster is unchanged after a conversion to v1alpha1 and back", () => {
   const bootstrap = { fromBackup: { backupName: "nightly", until: { revision: "12" } } };
-  const object = as("v1beta1", clusterSpecSchema.parse({ replicas: 3, bootstrap }) as Json, "EtcdCluster");
+  const object = as(
+    "v1beta1",
+    clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", bootstrap }) as Json,
+    "EtcdCluster",
+  );
   const seen = down(object, "EtcdCluster");
   expect(seen.spec).not.toHaveProperty("bootstrap");
   expect((up(seen, "EtcdCluster").spec as Json).bootstrap).toEqual(bootstrap);

@@ -28,7 +28,7 @@ function ofV1alpha1(kind: string, spec: unknown): string {
 }
 
 function ofV1beta1(spec: object): string {
-  return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3, ...spec }), undefined));
+  return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", ...spec }), undefined));
 }
 
 function ofPod(spec: object): string {
@@ -402,7 +402,7 @@ const side = { secretName: "s", trust: A };
 const served = { ...side, verifyClients: true };
 
 function ofTls(tls: MemberTemplate["tls"]): string {
-  return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3 }), tls));
+  return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3, version: "3.6.16" }), tls));
 }
 
 describe("the revision of a template with TLS", () => {

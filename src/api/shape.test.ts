@@ -8,6 +8,7 @@ import { nested } from "#kit/tables/nested.ts";
 
 const GOOD = clusterSpecSchema.parse({
   replicas: 3,
+  version: "3.6.16",
   etcd: {
     backendQuota: { mode: "Fixed", size: 1_073_741_824 },
     snapshotCount: 1_000,

@@ -15,7 +15,7 @@ import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 
 function specWith(tls: object | undefined): EtcdClusterSpec {
-  return clusterSpecSchema.parse({ replicas: 3, ...(tls === undefined ? {} : { tls }) });
+  return clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", ...(tls === undefined ? {} : { tls }) });
 }
 
 function withTls(tls: object | undefined): EtcdCluster {

@@ -960,7 +960,12 @@ describe("the admission policy lets the operator, even with the role cluster-adm
       const draft = {
         ...{ apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: "EtcdCluster" },
         metadata: { namespace, name: `open-${index}` },
-        spec: { replicas: 3, image: { pullPolicy: "Always" }, ...(tls === undefined ? {} : { tls }) },
+        spec: {
+          replicas: 3,
+          version: "3.6.16",
+          image: { pullPolicy: "Always" },
+          ...(tls === undefined ? {} : { tls }),
+        },
       } as unknown as Draft<EtcdCluster>;
       const live = await admin.create(ETCD_CLUSTERS, draft, OPTIONS);
       if (status !== undefined)

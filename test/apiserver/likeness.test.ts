@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
@@ -41,14 +42,14 @@ const ON_PURPOSE: Listed = {
   ],
   "A pod without a node is deleted in one write, not in two at the same moment.": ["pod: the events of a watch"],
   "The people of the simulated world write complete and valid EtcdClusters only; schema.test.ts has the others.": [
-    "defaults: an EtcdCluster with only its size",
+    "defaults: an EtcdCluster with only its size and release",
     "objects that violate the schemas: a negative number of members",
     "objects that violate the schemas: too many members",
     "objects that violate the schemas: an unknown version",
     "objects that violate the schemas: a cluster's storage stays",
   ],
   "Defaults of an EtcdPeer are not filled in: the operator writes all that it later reads.": [
-    "defaults: an EtcdPeer with only its cluster",
+    "defaults: an EtcdPeer with only its cluster and release",
   ],
 };
 
@@ -316,11 +317,11 @@ const STORIES: readonly Story[] = [
     async tell({ kube, namespace, diary }) {
       const few = <T extends KubeObject>(resource: Resource<T>, name: string, spec: object) =>
         ({ ...headOf(resource, namespace, name), spec }) as unknown as Draft<T>;
-      await diary.note("an EtcdCluster with only its size", () =>
-        kube.create(ETCD_CLUSTERS, few(ETCD_CLUSTERS, "a", { replicas: 3 }), OPTIONS),
+      await diary.note("an EtcdCluster with only its size and release", () =>
+        kube.create(ETCD_CLUSTERS, few(ETCD_CLUSTERS, "a", { replicas: 3, version: DEFAULT_VERSION }), OPTIONS),
       );
-      await diary.note("an EtcdPeer with only its cluster", () =>
-        kube.create(ETCD_PEERS, few(ETCD_PEERS, "a", { clusterName: "a" }), OPTIONS),
+      await diary.note("an EtcdPeer with only its cluster and release", () =>
+        kube.create(ETCD_PEERS, few(ETCD_PEERS, "a", { clusterName: "a", version: DEFAULT_VERSION }), OPTIONS),
       );
     },
   },

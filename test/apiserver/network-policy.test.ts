@@ -137,7 +137,7 @@ describe("spec.networkPolicy", () => {
         apiVersion: "etcd.improbable.io/v1beta1",
         kind: "EtcdCluster",
         metadata: { namespace, name },
-        spec: { replicas: 3, networkPolicy: wish },
+        spec: { replicas: 3, version: "3.6.16", networkPolicy: wish },
       } as unknown as Draft<EtcdCluster>,
       OPTIONS,
     );

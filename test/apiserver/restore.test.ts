@@ -53,7 +53,7 @@ async function made(spec: unknown, of = ETCD_RESTORES, name = `r-${count++}`): P
 }
 
 const SOURCE = { backupName: "nightly" };
-const TEMPLATE = { clusterName: "restored", spec: { replicas: 3 } };
+const TEMPLATE = { clusterName: "restored", spec: { replicas: 3, version: "3.6.16" } };
 
 function from(source: object): object {
   return { source, clusterTemplate: TEMPLATE };
@@ -86,7 +86,7 @@ describe("is accepted:", () => {
     ["a service account", into({}, { serviceAccountName: "cloud" })],
     ["until a revision", into({}, { until: { revision: "12" } })],
     ["until a time", into({}, { until: { time: "2026-01-31T12:00:00.5+01:00" } })],
-    ["a service account and a pull policy", into({ spec: { replicas: 1, image: { pullPolicy: "Always" } } }, { serviceAccountName: "cloud" })],
+    ["a service account and a pull policy", into({ spec: { replicas: 1, version: "3.6.16", image: { pullPolicy: "Always" } } }, { serviceAccountName: "cloud" })],
   ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
 });
 
@@ -102,19 +102,19 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["a key that begins with /", object({ s3: { bucket: "bb", key: "/a" } }), "key is /a; it must be names"],
     ["a key that is a dot", object({ s3: { bucket: "bb", key: "." } }), "key is .; it must be names"],
     ["an invalid bucket", object({ s3: { bucket: "a/b", key: "k" } }), "bucket is a/b; it must be 2 to 222 letters"],
-    ["no cluster name", { source: SOURCE, clusterTemplate: { spec: { replicas: 1 } } }, "spec.clusterTemplate.clusterName: Required value"],
+    ["no cluster name", { source: SOURCE, clusterTemplate: { spec: { replicas: 1, version: "3.6.16" } } }, "spec.clusterTemplate.clusterName: Required value"],
     ["an invalid cluster name", into({ clusterName: "1st" }), "clusterName is 1st; it must be a-z, 0-9 and -, begin with a letter"],
     ["a cluster name that ends with a dash", into({ clusterName: "a-" }), "clusterName is a-; it must be"],
     ["a cluster name that is too long", into({ clusterName: "a".repeat(53) }), "may not be more than 52"],
-    ["too many members", into({ spec: { replicas: 8 } }), "spec.clusterTemplate.spec.replicas"],
-    ["a cluster without members", into({ spec: { replicas: 0 } }), "clusterTemplate.spec.replicas is 0; it must be 1 to 7"],
+    ["too many members", into({ spec: { replicas: 8, version: "3.6.16" } }), "spec.clusterTemplate.spec.replicas"],
+    ["a cluster without members", into({ spec: { replicas: 0, version: "3.6.16" } }), "clusterTemplate.spec.replicas is 0; it must be 1 to 7"],
     ["an empty until", into({}, { until: {} }), "until must have exactly one of revision and time"],
     ["two points in time", into({}, { until: { revision: "1", time: "2026-01-31T12:00:00Z" } }), "until must have exactly one of revision and time"],
     ["an invalid revision", into({}, { until: { revision: "0" } }), "spec.until.revision"],
     ["an invalid time", into({}, { until: { time: "yesterday" } }), "spec.until.time"],
     ["an unknown etcd release", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
-    ["a service account with a custom image", into({ spec: { replicas: 1, image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "serviceAccountName is given, and an image in clusterTemplate.spec"],
-    ["a service account with an image by its digest", into({ spec: { replicas: 1, image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "give only one of them"],
+    ["a service account with a custom image", into({ spec: { replicas: 1, version: "3.6.16", image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "serviceAccountName is given, and an image in clusterTemplate.spec"],
+    ["a service account with an image by its digest", into({ spec: { replicas: 1, version: "3.6.16", image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "give only one of them"],
   ])("%s", async (_, spec, says) => expect(await made(spec).then(() => "it was accepted", String)).toContain(says)); // biome-ignore format: a table
 
   test("a name that is too long for a label", async () => {
@@ -160,7 +160,7 @@ describe("an EtcdCluster that starts from a backup", () => {
     admin.patch(ETCD_CLUSTERS, of.metadata, change, { ...OPTIONS, type: "merge" });
 
   test("can have spec.bootstrap only from its creation on, and only remove it later", async () => {
-    const cluster = await begun({ replicas: 3, bootstrap });
+    const cluster = await begun({ replicas: 3, version: "3.6.16", bootstrap });
     await expect(edit(cluster, { spec: { bootstrap: { fromBackup: { backupName: "other" } } } })).rejects.toThrow(
       "bootstrap cannot be changed after creation; it can be taken away",
     );
@@ -172,11 +172,14 @@ describe("an EtcdCluster that starts from a backup", () => {
   });
 
   test("has one source, at most one point in time, and no service account together with a custom image", async () => {
-    await expect(begun({ replicas: 3, bootstrap: { fromBackup: {} } })).rejects.toThrow(
+    await expect(begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup: {} } })).rejects.toThrow(
       "exactly one of backupName and object",
     );
-    await expect(begun({ replicas: 3, bootstrap: {} })).rejects.toThrow("bootstrap must have fromBackup");
-    const until = (point: object) => begun({ replicas: 3, bootstrap: { fromBackup: { ...SOURCE, until: point } } });
+    await expect(begun({ replicas: 3, version: "3.6.16", bootstrap: {} })).rejects.toThrow(
+      "bootstrap must have fromBackup",
+    );
+    const until = (point: object) =>
+      begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup: { ...SOURCE, until: point } } });
     await expect(until({})).rejects.toThrow("until must have exactly one of revision and time");
     await expect(until({ revision: "0" })).rejects.toThrow("spec.bootstrap.fromBackup.until.revision");
     await expect(until({ time: "yesterday" })).rejects.toThrow("spec.bootstrap.fromBackup.until.time");
@@ -185,9 +188,9 @@ describe("an EtcdCluster that starts from a backup", () => {
     await expect(edit(cluster, { spec: { bootstrap: other } })).rejects.toThrow("bootstrap cannot be changed");
     const fromBackup = { ...SOURCE, serviceAccountName: "cloud" };
     await expect(
-      begun({ replicas: 3, bootstrap: { fromBackup }, image: { repository: "example.test/etcd" } }),
+      begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup }, image: { repository: "example.test/etcd" } }),
     ).rejects.toThrow("bootstrap.fromBackup.serviceAccountName is given, and an image");
-    expect((await begun({ replicas: 3, bootstrap: { fromBackup } })).metadata.uid).toBeTruthy();
+    expect((await begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup } })).metadata.uid).toBeTruthy();
   });
 });
 
@@ -227,7 +230,7 @@ describe("the operator may create", () => {
   test.each([
     ["the Job of a restore", draft()],
     ["the Job of an encrypted restore from a volume", draft(ON_VOLUME)],
-    ["the Job of a restore with a custom image", draft(into({ spec: { replicas: 3, image } }))],
+    ["the Job of a restore with a custom image", draft(into({ spec: { replicas: 3, version: "3.6.16", image } }))],
     ["the Job of a restore with a service account", draft({ serviceAccountName: "cloud" })],
     ["the Job of a restore to a point in time", draft({ until: { revision: "12" } })],
   ])("%s, and may delete it", async (_, of) => {

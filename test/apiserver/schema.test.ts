@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
@@ -39,8 +38,9 @@ function written<T extends KubeObject>(resource: Resource<T>, name: string, spec
   } as unknown as Draft<T>;
 }
 
-async function clusterOf(name: string, spec: unknown = { replicas: 3 }): Promise<EtcdCluster> {
-  return await kube.create(ETCD_CLUSTERS, written(ETCD_CLUSTERS, name, spec), OPTIONS);
+/** Creates a cluster with this spec and a version, unless the spec has one. */
+async function clusterOf(name: string, spec: object = { replicas: 3 }): Promise<EtcdCluster> {
+  return await kube.create(ETCD_CLUSTERS, written(ETCD_CLUSTERS, name, { version: "3.6.16", ...spec }), OPTIONS);
 }
 
 async function edit<T extends KubeObject>(resource: Resource<T>, name: string, spec: unknown): Promise<T> {
@@ -55,11 +55,11 @@ test("the API server accepts the CustomResourceDefinitions, and their conditions
 });
 
 describe("manifests as users write them", () => {
-  test("a cluster with only spec.replicas gets every default", async () => {
-    const { spec } = await clusterOf("my-etcd", { replicas: 3 });
+  test("a cluster with only replicas and version gets every default", async () => {
+    const { spec } = await clusterOf("my-etcd", { replicas: 3, version: "3.7.3" });
     expect(spec).toEqual({
       replicas: 3,
-      version: DEFAULT_VERSION,
+      version: "3.7.3",
       storage: DEFAULT_STORAGE_SPEC,
       podTemplate: {},
       clientService: { type: "ClusterIP" },
@@ -91,12 +91,12 @@ describe("manifests as users write them", () => {
       const bootstrap = { initialClusterState, static: { initialCluster } };
       const { spec } = await kube.create(
         ETCD_PEERS,
-        written<EtcdPeer>(ETCD_PEERS, name, { clusterName: "my-etcd", bootstrap }),
+        written<EtcdPeer>(ETCD_PEERS, name, { clusterName: "my-etcd", version: "3.6.16", bootstrap }),
         OPTIONS,
       );
       expect(spec).toEqual({
         clusterName: "my-etcd",
-        version: DEFAULT_VERSION,
+        version: "3.6.16",
         bootstrap,
         storage: DEFAULT_STORAGE_SPEC,
         podTemplate: {},
@@ -120,12 +120,13 @@ function limited(resources: object) {
 const SUPPORTED = "it must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x";
 const LONG = `a${"b".repeat(52)}`;
 /** Each row: what is wrong, the spec, parts of the refusal, and the cluster's name where it matters. */
-const refused: (readonly [name: string, spec: unknown, says: readonly string[], cluster?: string])[] = [
+const refused: (readonly [name: string, spec: object, says: readonly string[], cluster?: string])[] = [
   ["-1 members", { replicas: -1 }, ["spec.replicas: Invalid value: -1", "greater than or equal to 0"]],
   ["8 members", { replicas: 8 }, ["spec.replicas: Invalid value: 8", "less than or equal to 7"]],
   ["a word as a number", { replicas: "three" }, ["spec.replicas", "three", "of type integer"]],
   ["half a member", { replicas: 2.5 }, ["spec.replicas", "float64", "integer"]],
   ["no number of members", {}, ["spec.replicas: Required value"]],
+  ["no version", { replicas: 3, version: undefined }, ["spec.version: Required value"]],
   ...["latest", "4.0.0", "3.2.28", "3.5.10", "3.4.99", "v3.6.16", "3.6", "3.6.16-rc.0", "3.6.01", ""].map(
     (version) =>
       [
@@ -308,7 +309,7 @@ describe("a cluster is refused, with the field, the value and what is allowed, f
 });
 
 describe("a cluster is accepted with", () => {
-  const accepted: { name: string; cluster?: string; spec: unknown }[] = [
+  const accepted: { name: string; cluster?: string; spec: object }[] = [
     ...[1, 2, 7].map((replicas) => ({ name: `${replicas} members`, spec: { replicas } })),
     ...["3.5.11", "3.5.35", "3.6.0", "3.6.16", "3.7.3", "3.7.100"].map((version) => ({
       name: `version ${version}`,
@@ -403,6 +404,15 @@ describe("after creation", () => {
     });
   }
 
+  test("a manifest without version is refused, whatever release the members run", async () => {
+    const { metadata } = await clusterOf("released", { replicas: 3, version: "3.7.3" });
+    await expect(edit(ETCD_CLUSTERS, "released", { version: null })).rejects.toThrow("spec.version: Required value");
+    const draft = { ...written<EtcdCluster>(ETCD_CLUSTERS, "released", { replicas: 3 }), metadata };
+    await expect(kube.replace(ETCD_CLUSTERS, draft as EtcdCluster, OPTIONS)).rejects.toThrow(
+      "spec.version: Required value",
+    );
+  });
+
   test("a manifest may be applied again, also with its defaults written out", async () => {
     await clusterOf("again");
     const { metadata } = await edit(ETCD_CLUSTERS, "again", {
@@ -414,7 +424,11 @@ describe("after creation", () => {
 
   test("spec.bootstrap cannot be added again to an EtcdPeer that has joined", async () => {
     const bootstrap = { initialClusterState: "New", static: { initialCluster: [{ host: "a-0.a.foo.svc" }] } };
-    await kube.create(ETCD_PEERS, written<EtcdPeer>(ETCD_PEERS, "a-0", { clusterName: "a", bootstrap }), OPTIONS);
+    await kube.create(
+      ETCD_PEERS,
+      written<EtcdPeer>(ETCD_PEERS, "a-0", { clusterName: "a", version: "3.6.16", bootstrap }),
+      OPTIONS,
+    );
     expect((await edit(ETCD_PEERS, "a-0", { bootstrap: null })).spec).not.toHaveProperty("bootstrap");
     await expect(edit(ETCD_PEERS, "a-0", { bootstrap })).rejects.toMatchObject({
       code: "KubeInvalid",
@@ -460,7 +474,7 @@ describe("subresources and output:", () => {
     const { spec } = await clusterOf("pruned", { replicas: 3, size: 5 });
     expect(spec).not.toHaveProperty("size");
     const path = scalePath("").replace("//scale", "?fieldValidation=Strict");
-    const body = written(ETCD_CLUSTERS, "strict", { replicas: 3, size: 5 });
+    const body = written(ETCD_CLUSTERS, "strict", { replicas: 3, version: "3.6.16", size: 5 });
     await expect(kube.raw("POST", path, { signal, body })).rejects.toThrow('unknown field "spec.size"');
   });
 

@@ -50,7 +50,7 @@ async function make(namespace: string): Promise<void> {
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: { namespace, name: "my-etcd" },
-    spec: { replicas: 1 },
+    spec: { replicas: 1, version: "3.6.16" },
   };
   await admin.create(ETCD_CLUSTERS, draft as Draft<EtcdCluster>, OPTIONS);
 }

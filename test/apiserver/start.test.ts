@@ -34,7 +34,7 @@ test("npm start does not change a foreign EtcdCluster named my-etcd", async () =
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: { namespace: "default", name: "my-etcd" },
-    spec: { replicas: 5 },
+    spec: { replicas: 5, version: "3.6.16" },
   };
   await server.client.create(ETCD_CLUSTERS, manifest as unknown as Draft<EtcdCluster>, OPTIONS);
   const before = await found("default");

@@ -33,7 +33,7 @@ async function madeWith(tls: unknown): Promise<EtcdCluster> {
     apiVersion: apiVersionOf(ETCD_CLUSTERS),
     kind: "EtcdCluster",
     metadata: { name: `secure-${made++}`, namespace },
-    spec: { replicas: 3, ...(tls === undefined ? {} : { tls }) },
+    spec: { replicas: 3, version: "3.6.16", ...(tls === undefined ? {} : { tls }) },
   } as unknown as Draft<EtcdCluster>;
   return await kube.create(ETCD_CLUSTERS, draft, OPTIONS);
 }
@@ -272,7 +272,7 @@ test("the TLS fields of an EtcdPeer, also those of its previous template, are st
     apiVersion: apiVersionOf(ETCD_PEERS),
     kind: "EtcdPeer",
     metadata: { name: "secure-9", namespace },
-    spec: { clusterName: "secure", tls, previous: { version: "3.6.16", tls } },
+    spec: { clusterName: "secure", version: "3.6.16", tls, previous: { version: "3.6.16", tls } },
   } as unknown as Draft<EtcdPeer>;
   const { spec } = await kube.create(ETCD_PEERS, draft, OPTIONS);
   expect(spec.tls).toEqual(tls);

@@ -127,7 +127,7 @@ function cluster(name: string, spec: object): Draft<EtcdCluster> {
 }
 
 const AMPLE = { requests: { cpu: "1", memory: "2Gi" } };
-const GOOD = { replicas: 3, podTemplate: template(AMPLE) };
+const GOOD = { replicas: 3, version: "3.6.16", podTemplate: template(AMPLE) };
 
 /** A pod template with these resources of etcd's container. */
 function template(resources: object, spec: object = {}): object {
@@ -338,7 +338,7 @@ describe("EtcdClusters", () => {
     await lead();
     for (const { what, podTemplate, says } of refusals) {
       const name = named();
-      const { refusal } = await person.create(name, { replicas: 3, podTemplate });
+      const { refusal } = await person.create(name, { replicas: 3, version: "3.6.16", podTemplate });
       expect(refusal, what).toContain(REFUSED(name));
       expect(refusal, what).toContain(says);
       expect((await admin.find(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).is, what).toBe("absent");
@@ -351,7 +351,11 @@ describe("EtcdClusters", () => {
   test("with several errors are refused with all of them", async () => {
     await lead();
     const resources = { requests: { cpu: "2" }, limits: { cpu: "1", RAM: "1Gi" } };
-    const { refusal } = await person.create(named(), { replicas: 3, podTemplate: template(resources) });
+    const { refusal } = await person.create(named(), {
+      replicas: 3,
+      version: "3.6.16",
+      podTemplate: template(resources),
+    });
     expect(refusal).toContain("spec.podTemplate.spec.containers[etcd].resources.requests: Invalid value");
     expect(refusal).toContain("; spec.podTemplate.spec.containers[etcd].resources.limits[RAM]: Invalid value");
   });
@@ -372,7 +376,7 @@ describe("EtcdClusters", () => {
     };
     expect(await person.create(named(), { replicas: 5, version: "3.5.21", podTemplate })).toEqual(SILENCE);
     const name = named();
-    expect(await person.create(name, { replicas: 3, podTemplate: WHOLE_TEMPLATE })).toEqual(SILENCE);
+    expect(await person.create(name, { replicas: 3, version: "3.6.16", podTemplate: WHOLE_TEMPLATE })).toEqual(SILENCE);
     expect((await admin.get(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).spec.podTemplate).toEqual(WHOLE_TEMPLATE);
     expect(webhooks.logged).toEqual([]);
   });
@@ -397,6 +401,7 @@ describe("EtcdClusters", () => {
     const name = named();
     const { warnings, refusal } = await person.create(name, {
       replicas: 2,
+      version: "3.6.16",
       podTemplate: template({ limits: { memory: "1Gi" } }),
     });
     expect(refusal).toBeUndefined();
@@ -411,7 +416,8 @@ describe("EtcdClusters", () => {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [inTwo] } },
     };
     expect(
-      (await person.create(named(), { replicas: 3, podTemplate: template(AMPLE, { affinity }) })).warnings,
+      (await person.create(named(), { replicas: 3, version: "3.6.16", podTemplate: template(AMPLE, { affinity }) }))
+        .warnings,
     ).toEqual([
       "spec.podTemplate.spec restricts members to two zones, a and b: the loss of one of them may lose the quorum; use three zones",
     ]);
@@ -474,11 +480,13 @@ describe("EtcdClusters", () => {
     const mounting = (claimName: string) =>
       template(AMPLE, { volumes: [{ name: "more", persistentVolumeClaim: { claimName } }] });
     const name = named();
-    const { refusal } = await person.create(name, { replicas: 3, podTemplate: mounting("other-0") });
+    const { refusal } = await person.create(name, { replicas: 3, version: "3.6.16", podTemplate: mounting("other-0") });
     expect(refusal).toContain(
       `${REFUSED(name)}spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another claim: this one belongs to a member of other, `,
     );
-    expect(await person.create(name, { replicas: 3, podTemplate: mounting("files") })).toEqual(SILENCE);
+    expect(await person.create(name, { replicas: 3, version: "3.6.16", podTemplate: mounting("files") })).toEqual(
+      SILENCE,
+    );
   });
 
   test("are admitted with a warning when another admission policy would refuse their members", async () => {
@@ -530,11 +538,11 @@ describe("EtcdClusters", () => {
 
   test("are admitted while no webhook answers, and still validated by the schema", async () => {
     await lead();
-    const bad = { replicas: 3, podTemplate: refusals[0]!.podTemplate };
+    const bad = { replicas: 3, version: "3.6.16", podTemplate: refusals[0]!.podTemplate };
     expect((await person.create(named(), bad)).refusal).toBeDefined();
     await webhooks.close();
     expect(await person.create(named(), bad)).toEqual(SILENCE);
-    expect((await person.create(named(), { replicas: 9 })).refusal).toContain("spec.replicas");
+    expect((await person.create(named(), { replicas: 9, version: "3.6.16" })).refusal).toContain("spec.replicas");
     await lead();
     expect((await person.create(named(), bad)).refusal).toBeDefined();
   });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { DEFAULT_TLS } from "#api/tls.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 
@@ -113,7 +114,7 @@ test("a cluster without spec.tls gets TLS in its stored spec, and etcdctl in its
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdCluster",
     metadata: { name: "my-etcd", namespace: namespace.name },
-    spec: { replicas: 3 },
+    spec: { replicas: 3, version: DEFAULT_VERSION },
   };
   const input = JSON.stringify(manifest);
   await kubectl.run(["apply", "--server-side", "--force-conflicts", "-f", "-"], { input });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
@@ -88,7 +89,7 @@ test("a restore to the revision before a deletion of all keys restores all keys 
   await make("EtcdRestore", "back", {
     source: { backupName },
     until: { revision: String(before) },
-    clusterTemplate: { clusterName: "again", spec: { replicas: 3, tls: NO_TLS } },
+    clusterTemplate: { clusterName: "again", spec: { replicas: 3, version: DEFAULT_VERSION, tls: NO_TLS } },
   });
   await eventually(async () => {
     const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
@@ -111,7 +112,7 @@ test("a restore to a time after the archive's end fails and names the last archi
   await make("EtcdRestore", "early", {
     source: { backupName },
     until: { time: "2099-01-01T00:00:00Z" },
-    clusterTemplate: { clusterName: "early", spec: { replicas: 1, tls: NO_TLS } },
+    clusterTemplate: { clusterName: "early", spec: { replicas: 1, version: DEFAULT_VERSION, tls: NO_TLS } },
   });
   await eventually(async () => {
     const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "early");

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { BACKUP_DESTINATION_LABEL, FENCE, INITIAL_CLUSTER_ANNOTATION, RESTORED_FROM } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
@@ -71,7 +72,7 @@ async function deleteAll(): Promise<void> {
   await cluster.kubectl("delete", "pvc", "-l", "etcd.improbable.io/cluster-name=my-etcd", "--timeout=120s");
 }
 
-const clusterTemplate = { clusterName: "my-etcd", spec: { replicas: 3, tls: NO_TLS } };
+const clusterTemplate = { clusterName: "my-etcd", spec: { replicas: 3, version: DEFAULT_VERSION, tls: NO_TLS } };
 
 test("a cluster is backed up to a volume with encryption and compression, and deleted with all its claims", async () => {
   for (const key of KEYS) await cluster.put("my-etcd-0", key, `value of ${key}`);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { eventually, kubectl, testNamespace } from "#kit/e2e/e2e.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
@@ -15,8 +16,9 @@ const CHECKED_AGAIN_WITHIN_MS = 30_000;
 const GOOD = withResources({ requests: { cpu: "100m", memory: "2Gi" } });
 
 /** Creates the cluster as a dry run, as a person with kubectl would. */
-async function apply(namespace: string, spec: object): Promise<{ code: number; said: string }> {
+async function apply(namespace: string, asked: object): Promise<{ code: number; said: string }> {
   const metadata = { name: "my-etcd", namespace };
+  const spec = { version: DEFAULT_VERSION, ...asked };
   const input = JSON.stringify({ apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata, spec });
   const { code, stderr } = await kubectl.run(["create", "--dry-run=server", "-f", "-"], { input, mayFail: true });
   return { code, said: stderr };

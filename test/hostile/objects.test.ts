@@ -40,7 +40,7 @@ async function createClusters(): Promise<void> {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdCluster",
       metadata: { namespace, name: `large-${n}` },
-      spec: { replicas: 3, podTemplate: { spec: { volumes } } },
+      spec: { replicas: 3, version: "3.6.16", podTemplate: { spec: { volumes } } },
     };
     await server.client.create(ETCD_CLUSTERS, draft as unknown as Draft<EtcdCluster>, options);
   }
@@ -128,7 +128,7 @@ describe("an EtcdCluster that becomes too large", () => {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdCluster",
       metadata: ref,
-      spec: { replicas: 3, tls: { peer: { provider: "None" }, client: { provider: "None" } } },
+      spec: { replicas: 3, version: "3.6.16", tls: { peer: { provider: "None" }, client: { provider: "None" } } },
     };
     await server.client.create(ETCD_CLUSTERS, draft as unknown as Draft<EtcdCluster>, options);
     const first = startOperator();
@@ -172,7 +172,7 @@ describe("an EtcdCluster that becomes too large", () => {
 });
 
 test("the size of one object is checked in less than 200 ms", async () => {
-  const spec = { replicas: 3, podTemplate: { spec: { volumes: large() } } };
+  const spec = { replicas: 3, version: "3.6.16", podTemplate: { spec: { volumes: large() } } };
   const metadata = { namespace, name: "a", uid: "u", resourceVersion: "1" };
   const text = JSON.stringify({ apiVersion: "a", kind: "EtcdCluster", metadata, spec });
   const read = () => whyTooLarge(JSON.parse(text));

@@ -1,12 +1,5 @@
 import { z } from "zod";
-import {
-  annotationsSchema,
-  DEFAULT_VERSION,
-  durationSchema,
-  labelsSchema,
-  replicasSchema,
-  versionSchema,
-} from "#api/common-schema.ts";
+import { annotationsSchema, durationSchema, labelsSchema, replicasSchema, versionSchema } from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES, authSchema } from "#api/v1beta1/auth-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
 import { networkPolicySchema } from "#api/v1beta1/network-policy-schema.ts";
@@ -142,7 +135,7 @@ const monitoringSchema = z
 export const clusterSpecSchema = z
   .object({
     replicas: replicasSchema,
-    version: versionSchema.default(DEFAULT_VERSION),
+    version: versionSchema,
     image: imageSchema.optional(),
     storage: storageSchema.default(DEFAULT_STORAGE_SPEC),
     bootstrap: bootstrapSchema.optional(),

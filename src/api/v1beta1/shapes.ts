@@ -1162,7 +1162,8 @@ export const SHAPES = {
    }
   },
   "required": [
-   "replicas"
+   "replicas",
+   "version"
   ]
  },
  "EtcdPeer": {
@@ -1268,7 +1269,8 @@ export const SHAPES = {
    }
   },
   "required": [
-   "clusterName"
+   "clusterName",
+   "version"
   ]
  },
  "EtcdBackup": {
@@ -2636,7 +2638,8 @@ export const SHAPES = {
        }
       },
       "required": [
-       "replicas"
+       "replicas",
+       "version"
       ]
      }
     },

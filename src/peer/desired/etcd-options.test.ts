@@ -5,7 +5,12 @@ import { RESERVED } from "#etcd/flags/reserved.ts";
 import { extraArguments, optionVariables, quotaBytes } from "#peer/desired/etcd-options.ts";
 
 function spec(etcd?: object, size: string | number = "8Gi") {
-  return peerSpecSchema.parse({ clusterName: "my-etcd", storage: { size }, ...(etcd === undefined ? {} : { etcd }) });
+  return peerSpecSchema.parse({
+    clusterName: "my-etcd",
+    version: "3.6.16",
+    storage: { size },
+    ...(etcd === undefined ? {} : { etcd }),
+  });
 }
 
 const GI = 1024n ** 3n;

@@ -41,7 +41,7 @@ const LABELS = {
   "etcd.improbable.io/restored-from": UID,
 };
 const template = (cluster: object) => ({
-  clusterTemplate: { clusterName: "restored", spec: { replicas: 3, ...cluster } },
+  clusterTemplate: { clusterName: "restored", spec: { replicas: 3, version: "3.6.16", ...cluster } },
 });
 
 describe("restore to a point in time:", () => {

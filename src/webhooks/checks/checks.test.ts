@@ -18,7 +18,7 @@ import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
 
 function spec(given: object) {
-  return clusterSpecSchema.parse({ replicas: 3, ...given });
+  return clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", ...given });
 }
 
 function withResources(resources: object) {

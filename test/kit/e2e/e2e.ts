@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { mainBinary } from "#dev/components.ts";
@@ -105,7 +106,7 @@ export class UserCluster {
   /** @param version of the API that the user writes */
   async create(asked: Partial<EtcdClusterSpec> & { replicas: number }, version = "v1beta1"): Promise<void> {
     // Most tests have another subject, and are faster without encryption.
-    const spec = version === "v1beta1" ? { tls: NO_TLS, ...asked } : asked;
+    const spec = version === "v1beta1" ? { version: DEFAULT_VERSION, tls: NO_TLS, ...asked } : asked;
     const manifest = {
       apiVersion: `etcd.improbable.io/${version}`,
       kind: "EtcdCluster",

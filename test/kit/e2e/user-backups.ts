@@ -96,7 +96,7 @@ export class UserBackups {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdRestore",
       metadata: { name },
-      spec: { source: { backupName }, clusterTemplate: { clusterName, spec } },
+      spec: { source: { backupName }, clusterTemplate: { clusterName, spec: { version: DEFAULT_VERSION, ...spec } } },
     });
     await eventually(async () => {
       const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", name);

@@ -61,7 +61,7 @@ type Tls = NonNullable<EtcdClusterSpec["tls"]>;
 
 /** `spec.tls` with the schema's defaults. */
 export function tlsSpec(tls: object = {}): Tls {
-  return clusterSpecSchema.parse({ replicas: 3, tls }).tls!;
+  return clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", tls }).tls!;
 }
 
 const OIDS = { serverAuth: "1.3.6.1.5.5.7.3.1", clientAuth: "1.3.6.1.5.5.7.3.2" } as const;

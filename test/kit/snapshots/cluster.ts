@@ -1,3 +1,4 @@
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
@@ -26,7 +27,9 @@ import type { Draft, KubeObject, PersistentVolumeClaim, Pod } from "#kube/kinds.
 export const NOW = Date.UTC(2026, 0, 1, 12);
 
 /** Hash of the template from which pods of these snapshots were made. */
-const DEFAULT_REVISION = revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 1 }), undefined));
+const DEFAULT_REVISION = revisionOf(
+  askedIn(clusterSpecSchema.parse({ replicas: 1, version: DEFAULT_VERSION }), undefined),
+);
 
 /** How far the cluster of a snapshot has progressed. */
 export type Stage = "new" | "recorded" | "starting" | "joined" | "settled";
@@ -120,7 +123,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
       ...(given.annotations === undefined ? {} : { annotations: given.annotations }),
       ...(given.deleting === true ? { deletionTimestamp: "2026-01-01T12:00:00Z" } : {}),
     },
-    spec: clusterSpecSchema.parse({ replicas, tls: NO_TLS }),
+    spec: clusterSpecSchema.parse({ replicas, version: DEFAULT_VERSION, tls: NO_TLS }),
     ...(given.status === undefined ? {} : { status: given.status }),
   };
   return {

@@ -1,4 +1,5 @@
 import { type AgentReport, type FetchReport, type FinishReport, failure, reportText } from "#agent/report.ts";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { BACKUP_DESTINATION_LABEL, CLAIMS_FINALIZER, RESTORED_FROM, restoreLabels } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
@@ -78,7 +79,7 @@ export function etcdRestore(given: Given = {}): EtcdRestore {
     },
     spec: restoreSpecSchema.parse({
       source: { backupName: "nightly" },
-      clusterTemplate: { clusterName: "restored", spec: { replicas: 3, tls: NO_TLS } },
+      clusterTemplate: { clusterName: "restored", spec: { replicas: 3, version: DEFAULT_VERSION, tls: NO_TLS } },
       ...given.spec,
     }),
     ...(status === undefined ? {} : { status }),

@@ -1,3 +1,4 @@
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { CLAIM_RELEASE_ANNOTATION } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
@@ -91,6 +92,7 @@ function bareSnapshot(given: Given, mayBootstrap: boolean): PeerSnapshot {
     },
     spec: peerSpecSchema.parse({
       clusterName: "my-etcd",
+      version: DEFAULT_VERSION,
       clusterID: CLUSTER_ID,
       clusterToken: BOOTSTRAP.clusterToken,
       memberID: MEMBER_ID,

@@ -1,3 +1,4 @@
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { clusterLabels, memberLabels, PEER_LABEL } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
@@ -26,7 +27,7 @@ export const RESTORES = ETCD_RESTORES.plural;
 export const NAME = "restored";
 export const IN_USE = "kubernetes.io/pvc-protection";
 const BACKUP = sourceBackup();
-const SPEC = clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS });
+const SPEC = clusterSpecSchema.parse({ replicas: 3, version: DEFAULT_VERSION, tls: NO_TLS });
 const START_MS = Date.parse("2026-01-01T12:00:00Z");
 
 interface Given {

@@ -1,3 +1,4 @@
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { CLAIM_CLUSTER_ID_ANNOTATION, clusterLabels, memberLabels, PAUSED_ANNOTATION } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
@@ -293,7 +294,12 @@ export class People {
 
   #spec(replicas: number): EtcdCluster["spec"] {
     const { tls, auth } = this.#parts;
-    return clusterSpecSchema.parse({ replicas, tls, ...(auth === undefined ? {} : { auth: { enabled: auth } }) });
+    return clusterSpecSchema.parse({
+      replicas,
+      version: DEFAULT_VERSION,
+      tls,
+      ...(auth === undefined ? {} : { auth: { enabled: auth } }),
+    });
   }
 
   #deleteCluster(): boolean {
