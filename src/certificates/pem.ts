@@ -1,4 +1,5 @@
 import { createPrivateKey, hash, type KeyObject, X509Certificate } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { extensionsOf, privateKeyKind, writtenNames } from "#certificates/der.ts";
 import { isKnownKind } from "#certificates/key-kinds.ts";
 
@@ -57,17 +58,13 @@ const KEPT = 256;
  */
 const LONGEST_KEPT = 8_192;
 const MOST_KEPT_OF_ONE = 32;
-const kept = new Map<string, X509Certificate>();
+const kept = new LRUCache<string, X509Certificate>({ max: KEPT });
 
 function remembered(block: string): X509Certificate | undefined {
   if (block.length > LONGEST_KEPT) return parsed(block);
   const name = hash("sha256", block, "hex");
   const certificate = kept.get(name) ?? parsed(block);
-  if (certificate === undefined) return undefined;
-  kept.delete(name);
-  kept.set(name, certificate);
-  const [oldest] = kept.keys();
-  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+  if (certificate !== undefined) kept.set(name, certificate);
   return certificate;
 }
 

@@ -1,4 +1,5 @@
 import { createSecureContext, type SecureContext } from "node:tls";
+import { LRUCache } from "lru-cache";
 import { TLS_COMMON, type TlsIdentity } from "./endpoint.ts";
 
 /**
@@ -7,25 +8,18 @@ import { TLS_COMMON, type TlsIdentity } from "./endpoint.ts";
  */
 const KEPT = 8;
 
-interface Entry {
-  readonly identity: TlsIdentity;
-  readonly context: SecureContext;
-}
-
 /**
  * Cache of the most recently used TLS contexts. Parsing certificates and keys takes up to 0.8 ms of the 2 ms for a new
  * connection. The key is the full PEM text, so a context is never used after the CA bundle has changed.
  */
 export class TlsContexts {
-  /** Least recently used first. */
-  #kept: readonly Entry[] = [];
+  readonly #kept = new LRUCache<string, SecureContext>({ max: KEPT });
 
   /** The context for this identity. @throws Error when a certificate or key is invalid, or they do not match */
-  of(identity: TlsIdentity): SecureContext {
-    const { ca, cert, key } = identity;
-    const kept = this.#kept.find(({ identity: of }) => of.ca === ca && of.cert === cert && of.key === key);
-    const entry = kept ?? { identity, context: createSecureContext({ ...TLS_COMMON, ca, cert, key }) };
-    this.#kept = [...this.#kept.filter((other) => other !== kept), entry].slice(-KEPT);
-    return entry.context;
+  of({ ca, cert, key }: TlsIdentity): SecureContext {
+    const text = JSON.stringify([ca, cert, key]);
+    const context = this.#kept.get(text) ?? createSecureContext({ ...TLS_COMMON, ca, cert, key });
+    this.#kept.set(text, context);
+    return context;
   }
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 
 /** Token bucket of each object: burst of new events, and time per further event. Values of client-go's spam filter. */
@@ -9,7 +10,7 @@ const MAX_OBJECTS = 4_096;
 /** Rate limit for new events, per object. */
 export class TurnsPerObject {
   readonly #clock: Clock;
-  readonly #objects = new Map<string, { left: number; atMs: number }>();
+  readonly #objects = new LRUCache<string, { left: number; atMs: number }>({ max: MAX_OBJECTS });
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -21,12 +22,7 @@ export class TurnsPerObject {
     const before = this.#objects.get(uid) ?? { left: BURST, atMs: nowMs };
     const left = Math.min(BURST, before.left + (nowMs - before.atMs) / REFILL_EVERY_MS);
     const taken = left >= 1;
-    this.#objects.delete(uid); // Reinserted below as the most recently used.
     this.#objects.set(uid, { left: taken ? left - 1 : left, atMs: nowMs });
-    for (const oldest of this.#objects.keys()) {
-      if (this.#objects.size <= MAX_OBJECTS) break;
-      this.#objects.delete(oldest);
-    }
     return taken;
   }
 }

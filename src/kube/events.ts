@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { asOperatorError, hasCode } from "#base/error.ts";
@@ -104,7 +105,11 @@ export class EventRecorder {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #random: () => number;
-  readonly #series = new Map<string, Series>();
+  readonly #series = new LRUCache<string, Series>({
+    max: MAX_SERIES,
+    // A forgotten series may have a count to write. `giveUpAll` deletes series with counts that cannot be written.
+    dispose: (series, _key, reason) => reason !== "delete" && this.#writeCount(series),
+  });
   readonly #turns: TurnsPerObject;
   /** Waiting events by namespace, in order of turns. A queue is empty only while its last event is being written. */
   readonly #queues = new Map<string, Series[]>();
@@ -135,7 +140,7 @@ export class EventRecorder {
     const known = this.#series.get(key);
     const nowMs = this.#clock.monotonicMs();
     if (this.#stopped.signal.aborted) this.#drop();
-    else if (known !== undefined && nowMs - known.seenMs < SAME_WITHIN_MS) this.#again(key, known, nowMs);
+    else if (known !== undefined && nowMs - known.seenMs < SAME_WITHIN_MS) this.#again(known, nowMs);
     else this.#first(key, regarding, short, nowMs);
   }
 
@@ -143,7 +148,7 @@ export class EventRecorder {
    * Writes all waiting events and counts; returns when they are written or the signal aborts. Later events are dropped.
    */
   async flush(signal: AbortSignal): Promise<void> {
-    for (const series of this.#series.values()) this.#writeCount(series);
+    this.#series.rforEach((series) => this.#writeCount(series));
     const aborted = Promise.withResolvers<void>();
     const giveUp = (): void => aborted.resolve();
     signal.addEventListener("abort", giveUp, { once: true });
@@ -160,9 +165,8 @@ export class EventRecorder {
       this.#drop();
       return;
     }
-    this.#forget(key);
     const wallMs = this.#clock.wallMs();
-    const series = {
+    const series: Series = {
       draft,
       count: 1,
       writtenCount: 0,
@@ -173,19 +177,13 @@ export class EventRecorder {
       isQueued: false,
     };
     this.#series.set(key, series);
-    for (const oldest of this.#series.keys()) {
-      if (this.#series.size <= MAX_SERIES) break;
-      this.#forget(oldest);
-    }
     this.#enqueue(series);
   }
 
-  #again(key: string, series: Series, nowMs: number): void {
+  #again(series: Series, nowMs: number): void {
     series.count += 1;
     series.lastMs = this.#clock.wallMs();
     series.seenMs = nowMs;
-    this.#series.delete(key); // Reinserted below as the most recent.
-    this.#series.set(key, series);
     series.cancelTimer ??= this.#clock.after(delayMs(COUNT_AFTER, series.counts, 0), () => {
       series.counts += 1;
       this.#writeCount(series);
@@ -196,13 +194,6 @@ export class EventRecorder {
     series.cancelTimer?.();
     series.cancelTimer = undefined;
     if (series.count > series.writtenCount) this.#enqueue(series);
-  }
-
-  /** Ends a series; queues a count that was not written yet. */
-  #forget(key: string): void {
-    const series = this.#series.get(key);
-    this.#series.delete(key);
-    if (series !== undefined) this.#writeCount(series);
   }
 
   #enqueue(series: Series): void {
@@ -300,7 +291,7 @@ export class EventRecorder {
       this.#queued -= 1;
       this.#giveUp(series);
     }
-    for (const [key, series] of this.#series) {
+    for (const [key, series] of [...this.#series]) {
       if (series.draft.metadata.namespace !== namespace) continue;
       series.cancelTimer?.();
       this.#series.delete(key);

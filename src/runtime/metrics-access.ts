@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import type { Bearer } from "#kube/access-review.ts";
@@ -54,8 +55,8 @@ export class MetricsAccess {
   readonly #strangers: TokenBucket;
   /** Key for hashing tokens; never leaves the process. */
   readonly #secret = randomBytes(32);
-  readonly #allowed = new Map<string, Remembered>();
-  readonly #refused = new Map<string, Remembered>();
+  readonly #allowed = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED });
+  readonly #refused = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED });
   readonly #underWay = new Map<string, Promise<Answer>>();
 
   constructor(reviews: Reviews, clock: Clock) {
@@ -103,8 +104,6 @@ export class MetricsAccess {
     const isAllowed = answer.status === 200;
     const [at, other] = isAllowed ? [this.#allowed, this.#refused] : [this.#refused, this.#allowed];
     other.delete(id);
-    at.delete(id); // Inserting it again makes it the newest entry.
     at.set(id, { answer, untilMs: this.#clock.monotonicMs() + (isAllowed ? ALLOWED_MS : REFUSED_MS) });
-    for (const oldest of at.keys()) if (at.size > MAX_REMEMBERED) at.delete(oldest);
   }
 }

@@ -65,6 +65,7 @@ const PURE_PACKAGES = [
   "@connectrpc/connect",
   "@bufbuild/protobuf",
   "croner",
+  "lru-cache",
 ];
 
 function impurities(file: string): readonly string[] {

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Clock } from "#base/clock.ts";
 import type { Change, Heard } from "#etcd/change-feed.ts";
 import { AgentError } from "../error.ts";
@@ -55,7 +56,7 @@ class Follower {
   readonly #member: Followed;
   readonly #keeper: Keeper;
   readonly #parts: FollowParts;
-  readonly #ttls = new Map<bigint, number | undefined>();
+  readonly #ttls = new LRUCache<bigint, { readonly ttl: number | undefined }>({ max: MAX_LEASES });
   #recorder: Recorder | undefined;
   /** All changes up to this time were received. */
   #untilMs: number;
@@ -193,13 +194,13 @@ class Follower {
   }
 
   async #ttlOf(lease: bigint): Promise<number | undefined> {
-    if (!this.#ttls.has(lease)) {
-      const [oldest] = this.#ttls.keys();
-      if (this.#ttls.size >= MAX_LEASES && oldest !== undefined) this.#ttls.delete(oldest);
-      const { signal } = this.#parts;
-      this.#ttls.set(lease, await this.#member.changes.grantedTTL(lease, { signal, deadlineMs: LEASE_MS }));
-    }
-    return this.#ttls.get(lease);
+    const { signal } = this.#parts;
+    const granted = async () => ({
+      ttl: await this.#member.changes.grantedTTL(lease, { signal, deadlineMs: LEASE_MS }),
+    });
+    const cached = this.#ttls.get(lease) ?? (await granted());
+    this.#ttls.set(lease, cached);
+    return cached.ttl;
   }
 }
 
