@@ -1,3 +1,6 @@
+// Why not a library?
+//   Packages on npm accept more than Go's syntax, such as `1 day`, which etcd and Kubernetes refuse.
+
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /**

@@ -4,6 +4,8 @@ import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 //   Kubernetes drops unknown fields of a NetworkPolicy, and a selector without its terms selects everything. With the
 //   misspelt `matchlabels` every pod would have access. So the CRD's schema keeps unknown fields, this check refuses
 //   them, and no NetworkPolicy is created.
+// Why not ipaddr.js, or Node's BlockList?
+//   ipaddr.js accepts addresses that Kubernetes refuses, such as 010.0.0.1. BlockList cannot compare two ranges.
 
 type NetworkPolicySpec = NonNullable<EtcdClusterSpec["networkPolicy"]>;
 type Peer = NonNullable<NetworkPolicySpec["clients"]["from"]>[number];

@@ -1,3 +1,6 @@
+// Why not quantityToScalar of @kubernetes/client-node?
+//   It returns floating-point numbers, refuses `1.5Gi`, and accepts texts that Kubernetes refuses.
+
 /** Exponents of the suffixes: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ */
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY: Readonly<Record<string, number>> = { Ki: 1, Mi: 2, Gi: 3, Ti: 4, Pi: 5, Ei: 6 };

@@ -1,3 +1,5 @@
+// Why not a library? Packages for retries wait by themselves. Here the pause is a value, for rules and for tests.
+
 /** Exponential growth of pauses between attempts; all times in milliseconds. */
 export interface Backoff {
   readonly firstMs: number;

@@ -2,6 +2,9 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Socket } from "node:net";
 
+// Why not Node's own limits?
+//   `maxConnections` refuses the newest connection, so a flood from one address would keep out all others.
+
 /** Limits on the connections of a server. */
 export interface ConnectionLimits {
   /** Maximum of all addresses together. */

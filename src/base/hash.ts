@@ -1,5 +1,8 @@
 import { hash } from "node:crypto";
 
+// Why not a package for canonical JSON?
+//   Fingerprints are stored in objects. If a new version of a package wrote other text, all members would restart.
+
 /**
  * A short fingerprint of plain data: equal for equal content, whatever the order of keys.
  * @param value anything that JSON can hold; keys with the value undefined are ignored

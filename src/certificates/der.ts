@@ -3,6 +3,8 @@ import type { X509Certificate } from "node:crypto";
 // Why are certificates read byte by byte?
 //   Issuer's name and CA's name are compared byte by byte in etcd, so two encodings of one name are two names to it.
 //   OpenSSL, and with it Node, considers them equal.
+// Why not asn1js, which @peculiar/x509 contains?
+//   It decodes the whole certificate: 550 us instead of 17 us, for each certificate of each tenant.
 
 /** One element of DER. */
 interface Element {

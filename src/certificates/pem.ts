@@ -3,6 +3,9 @@ import { LRUCache } from "lru-cache";
 import { extensionsOf, privateKeyKind, writtenNames } from "#certificates/der.ts";
 import { isKnownKind } from "#certificates/key-kinds.ts";
 
+// Why not PemConverter of @peculiar/x509?
+//   That library is loaded only to issue certificates. Node reads PEM, so that only the blocks must be found here.
+
 /** A certificate and its key, both in PEM. Keys are written to Secrets and used for TLS, and nothing else. */
 export interface KeyPair {
   readonly certificate: string;

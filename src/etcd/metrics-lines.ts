@@ -1,6 +1,7 @@
 import { type MemberId, memberIdFromHex } from "./types.ts";
 
 // Parser for the few lines of etcd's `/metrics` (Prometheus text format) that the operator reads.
+// Why not a library? It would parse all of the text. This reads lines as they arrive, and needs three of them.
 
 /** Line with the ID of the answering member. */
 const SERVER_ID = /^etcd_server_id\{server_id="([1-9a-f][0-9a-f]{0,15})"\} 1$/;

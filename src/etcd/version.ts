@@ -1,5 +1,8 @@
 import { OperatorError } from "#base/error.ts";
 
+// Why not semver?
+//   It accepts pre-releases and builds, which spec.version refuses, and limits the size of numbers.
+
 /** An etcd release. */
 interface EtcdVersion {
   readonly major: number;

@@ -6,6 +6,9 @@ import { OperatorError } from "#base/error.ts";
 import { isMap } from "#base/json.ts";
 import { type Credentials, type KubeConfig, kept, type TlsMaterial } from "./credentials.ts";
 
+// Why not KubeConfig of @kubernetes/client-node?
+//   It adds 1.7 MB (undici, js-yaml, a SOCKS client) to a bundle of 2.2 MB. Its YAML errors quote lines with tokens.
+
 // https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -20,6 +20,7 @@ export type { LeaseClient } from "./lease-view.ts";
 //   does not know of it; do not delete the lease of a running operator.
 // What is not covered? A write that was sent in time and arrives late; it carries its own precondition. And clocks that
 //   differ in rate by more than a third.
+// Why not a library? @kubernetes/client-node has no leader election.
 
 /** Times of a lease in milliseconds; required: renewEvery < renewDeadline < duration. */
 export interface LeaseDurations {

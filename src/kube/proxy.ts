@@ -4,6 +4,9 @@ import { OperatorError } from "#base/error.ts";
 // Proxy settings of the environment, by the rules of Go programs such as kubectl, so that the same settings work here.
 // https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
 
+// Why not Node's `proxyEnv`?
+//   It does not support address ranges such as 10.0.0.0/8, which are usual in NO_PROXY for Kubernetes clients.
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**

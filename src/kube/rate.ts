@@ -1,5 +1,8 @@
 import type { Clock } from "#base/clock.ts";
 
+// Why not a library?
+//   Token buckets on npm have a clock of their own, and no lane that may overdraw.
+
 export interface RateLimits {
   /** Sustained calls per second. */
   readonly qps: number;

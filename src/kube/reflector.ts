@@ -17,6 +17,8 @@ import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "
 // What if versions go back? The server's etcd was restored from a backup, and our state never existed there: read all
 //   of it again. Usually this shows as silence, since a server sends nothing older than the requested position.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+// Why not the informer of @kubernetes/client-node?
+//   It has neither bookmarks nor WatchList, and does not detect a silent connection.
 
 /** Longer than the 60 s between two bookmarks (measured on 1.36). If shorter, watches of quiet kinds would restart. */
 const IDLE_MS = 90_000;

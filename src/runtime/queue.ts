@@ -12,6 +12,7 @@ import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 // - A key keeps the urgency that it was handed out with after a pass that decided nothing.
 // - A new key is ready when it gets a start slot: beginnings.ts.
 // - The order of ready keys: urgency.ts. Limits on parallel passes, in total and by namespace: places.ts.
+// Why not a library? Queues on npm know priorities, but neither keys that are queued once nor turns by namespace.
 
 /**
  * Which keys need a pass, and when. Written by the manager's listeners and workers only; in memory, rebuilt at start.

@@ -1,5 +1,7 @@
 // Parses the five cron fields like robfig/cron v3. Additions of croner are refused (L, W, #, 7 for Sunday), and syntax
 // that croner lacks is rewritten (5/15, ?).
+//
+// Why not a library's parser? No package on npm has a mode for exactly this syntax.
 
 interface Field {
   readonly name: string;

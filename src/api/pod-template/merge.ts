@@ -13,6 +13,8 @@ import { isMap } from "#base/json.ts";
 //   user's.
 // How are patch directives such as `$patch` handled?
 //   They do not belong in a pod template; whyNotTemplate refuses them.
+// Why not a library?
+//   Strategic merge needs the merge keys of Kubernetes' Go types, which no package on npm has.
 
 /** Value of `spec.podTemplate`: a partial pod. The API server validates the merged pod. */
 export interface PartialPodTemplate {

@@ -1,3 +1,6 @@
+// Why not a library?
+//   The distance is a dozen lines. Packages for it do not know the prefixes of etcd's names.
+
 /** Letters of a name per tolerated typing error. Smaller: suggests unrelated names. Larger: misses suggestions. */
 const LETTERS_PER_SLIP = 4;
 /** Typing errors that are tolerated in a name of any length. */

@@ -3,6 +3,7 @@ import { minorsBetween } from "#etcd/flags/span.ts";
 
 // Validation of flag values. Stricter than etcd's parser where that accepts surprising values: `010` as 8, `t` as true,
 // and negative durations.
+// Why not a library? Each kind of value has the syntax of Go's flag parser, which no package on npm has.
 
 const MAX_INT = 2n ** 63n - 1n;
 const MAX_UINT = 2n ** 64n - 1n;
