@@ -26,8 +26,8 @@ export function memberClaimText({ backup, claim, namesake }: BackupSnapshot): st
     CLAIM_CLUSTER_ID_ANNOTATION in annotations;
   if (!isMembers) return undefined;
   const cluster = labels[CLUSTER_LABEL] ?? namesake?.metadata.name;
-  const whose = cluster === undefined ? "an EtcdCluster" : `EtcdCluster ${cluster}`;
-  return `${FIELD} is ${volume.claimName}, which is for the data of a member of ${whose}; it must be another claim`;
+  const what = cluster === undefined ? "an EtcdCluster" : `EtcdCluster ${cluster}`;
+  return `${FIELD} is ${volume.claimName}, which is for the data of a member of ${what}; it must be another claim`;
 }
 
 /** Problem with the named claim; `undefined` when a pod may mount it, or none is named. */

@@ -18,7 +18,7 @@ function setUp() {
       };
       const pods = {
         start,
-        renew: () => log.push(`${number} follows anew`),
+        renew: () => log.push(`${number} renews`),
         get synced() {
           return isRead;
         },
@@ -51,7 +51,7 @@ test("the caches of a shard that is led again within a minute are used again", a
     expect(readings.take(3)).toBe(caches);
   }
   await clock.advance(120_000);
-  expect(logged()).toEqual(["1 reads shard 3", "1 follows anew", "1 follows anew", "1 follows anew"]);
+  expect(logged()).toEqual(["1 reads shard 3", "1 renews", "1 renews", "1 renews"]);
   expect(open()).toEqual([1]);
 });
 
@@ -89,7 +89,7 @@ test("caches that are used again renew their watches, which may be disconnected"
   readings.leave(0);
   await clock.advance(30_000);
   readings.take(0);
-  expect(logged()).toEqual(["1 reads shard 0", "1 follows anew"]);
+  expect(logged()).toEqual(["1 reads shard 0", "1 renews"]);
 });
 
 test("all caches are closed once when the process ends, even those of shards that it no longer leads", async () => {

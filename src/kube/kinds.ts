@@ -122,6 +122,12 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
 
+/** Clause of a message about an object with a name that we need: what manages the object. */
+export function controllerText(object: KubeObject): string {
+  const owner = controllerOf(object);
+  return owner === undefined ? "it has no controller" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
+}
+
 /**
  * A resourceVersion as a number to compare within one resource.
  * @returns undefined when it is not made of digits: such versions may only be tested for equality

@@ -11,10 +11,8 @@ import type { Pod } from "#kube/kinds.ts";
 
 // Why does the controller of EtcdPeers check Secrets that the controller of EtcdClusters has already checked?
 //   A user with write access to EtcdPeers could name any Secret of the namespace in one, together with an image of
-//   their choice. The Secrets that
-//   the EtcdCluster asks for or has in its status are not under that user's control. A Secret that a user fills is only
-//   in the status if it
-//   permits to be mounted.
+//   their choice. The Secrets that the EtcdCluster asks for or has in its status are not under that user's control. A
+//   Secret that a user fills is only in the status if it permits to be mounted.
 
 type Tls = NonNullable<EtcdCluster["spec"]["tls"]>;
 type Mounting = { readonly spec?: Pick<NonNullable<Pod["spec"]>, "volumes"> | undefined };
@@ -40,8 +38,8 @@ export function shownSecrets(cluster: EtcdCluster): readonly string[] {
   const others = views.map((each) => askedOperatorSecretName({ metadata, spec: each }));
   // One Secret may hold the certificate of the operator and of members.
   const isTheirs = (name: string) => asked.some(([own]) => own === name) || !others.includes(name);
-  const besides = recorded.filter((name) => isTheirs(name) && !isForOthers(metadata.name, name));
-  return [...new Set([...issued, ...besides])];
+  const usable = recorded.filter((name) => isTheirs(name) && !isForOthers(metadata.name, name));
+  return [...new Set([...issued, ...usable])];
 }
 
 /** Whether the operator generates the Secret under this name, and not for members. */

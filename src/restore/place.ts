@@ -1,5 +1,5 @@
 import { RESTORED_FROM } from "#api/names.ts";
-import { controllerOf } from "#kube/kinds.ts";
+import { controllerText } from "#kube/kinds.ts";
 import { askingCluster, hasBegun, isComplete, isOurs, isOwned, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { Lack } from "#restore/source.ts";
 
@@ -46,8 +46,8 @@ function lackOfClaims(snapshot: RestoreSnapshot): Lack | undefined {
   if (claim.metadata.deletionTimestamp !== undefined)
     return { reason: "ClaimExists", message: `claim ${claim.metadata.name} is being deleted; a pod may still use it` };
   const from = claim.metadata.labels?.[RESTORED_FROM];
-  const whose = from === undefined ? "" : `, created by the EtcdRestore with uid ${from}`;
-  const message = `claim ${claim.metadata.name} exists already${whose}, and is never overwritten; choose another spec.clusterTemplate.clusterName, or delete that cluster's claims if their data is not needed`;
+  const origin = from === undefined ? "" : `, created by the EtcdRestore with uid ${from}`;
+  const message = `claim ${claim.metadata.name} exists already${origin}, and is never overwritten; choose another spec.clusterTemplate.clusterName, or delete that cluster's claims if their data is not needed`;
   return { reason: "ClaimExists", message, isFinal: true };
 }
 
@@ -56,8 +56,5 @@ function lackOfJobs(snapshot: RestoreSnapshot): Lack | undefined {
     .map(({ filling }) => filling?.job)
     .find((each) => each !== undefined && !isOwned(snapshot, each));
   if (job === undefined) return undefined;
-  const owner = controllerOf(job);
-  const whose =
-    owner === undefined ? "it has no controller" : `its controller is ${owner.kind} ${owner.name} (uid ${owner.uid})`;
-  return { reason: "NameTaken", message: `Job ${job.metadata.name} exists already: ${whose}` };
+  return { reason: "NameTaken", message: `Job ${job.metadata.name} exists already: ${controllerText(job)}` };
 }

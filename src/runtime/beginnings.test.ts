@@ -109,7 +109,11 @@ test("new objects: a slot that was given up in time leaves no timer that would e
 });
 
 test.each([
-  ["whose observation fails late", SLOW_MS, (queue: KeyedQueue<string>) => queue.done("ns-0/a", undefined, "failed")],
+  [
+    "with an observation that fails late",
+    SLOW_MS,
+    (queue: KeyedQueue<string>) => queue.done("ns-0/a", undefined, "failed"),
+  ],
   ["with a pass that takes too long", LONGEST_LOOK_MS, (queue: KeyedQueue<string>) => queue.done("ns-0/a")],
 ])("new objects: a key %s waits in the queue for slow keys until it finishes", async (_which, ms, fails) => {
   const { clock, queue, after } = begun();

@@ -37,6 +37,6 @@ test.each<[readonly Urgency[], Urgency | undefined, Urgency | undefined]>([
   [["routine", "new", "underWay", "finishing"], "finishing", "finishing"],
   [["routine", "new", "underWay"], "asked", "underWay"],
   [["routine", "new"], "new", "new"],
-])("urgency: with %j waiting and %s as the last one, the next is %s", (waiting, before, whose) => {
-  expect(nextOf(new Set(waiting), before)).toBe(whose);
+])("urgency: with %j waiting and %s as the last one, the next is %s", (waiting, before, next) => {
+  expect(nextOf(new Set(waiting), before)).toBe(next);
 });

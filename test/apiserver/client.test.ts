@@ -208,9 +208,9 @@ describe("server-side apply", () => {
 
 describe("refusals", () => {
   test("missing rights and refused admissions have different codes", async () => {
-    const nobody = await server.clientFor("nobody");
-    await expect(nobody.list(SECRETS, { namespace }, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
-    expect(await nobody.find(SECRETS, { namespace, name: "x" }, OPTIONS)).toMatchObject({ is: "unknown" });
+    const visitor = await server.clientFor("visitor");
+    await expect(visitor.list(SECRETS, { namespace }, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
+    expect(await visitor.find(SECRETS, { namespace, name: "x" }, OPTIONS)).toMatchObject({ is: "unknown" });
     const strict = { "pod-security.kubernetes.io/enforce": "restricted" };
     await kube.create(
       NAMESPACES,

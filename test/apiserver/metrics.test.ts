@@ -88,9 +88,9 @@ test("a client without a token or with an unknown token gets status 401", async 
 });
 
 test("a client without the right is refused with its user name in the message", async () => {
-  const { status, text } = await ask(tokenOf("nobody"));
+  const { status, text } = await ask(tokenOf("visitor"));
   expect(status).toBe(403);
-  expect(text).toContain("nobody may not get the path /metrics");
+  expect(text).toContain("visitor may not get the path /metrics");
 });
 
 test("a client with the right can read the metrics", async () => {
@@ -100,21 +100,21 @@ test("a client with the right can read the metrics", async () => {
     kind: "ClusterRoleBinding",
     metadata: { name: "prometheus" },
     roleRef: { apiGroup: rbac, kind: "ClusterRole", name: METRICS_READER_ROLE },
-    subjects: [{ apiGroup: rbac, kind: "User", name: "nobody" }],
+    subjects: [{ apiGroup: rbac, kind: "User", name: "visitor" }],
   });
-  await vi.waitFor(async () => expect((await ask(tokenOf("nobody"))).status).toBe(200), {
+  await vi.waitFor(async () => expect((await ask(tokenOf("visitor"))).status).toBe(200), {
     timeout: REFUSED_MS + 10_000,
     interval: 1_000,
   });
-  const { text, type } = await ask(tokenOf("nobody"));
+  const { text, type } = await ask(tokenOf("visitor"));
   expect(type).toContain("text/plain; version=");
   expect(text).toContain("etcd_operator_leading");
   expect(text).toContain("process_cpu_seconds_total");
 });
 
 test("the metrics port serves nothing else, and no other port serves metrics", async () => {
-  expect((await ask(tokenOf("nobody"), { path: "/healthz" })).status).toBe(404);
-  expect((await ask(tokenOf("nobody"), { method: "POST" })).status).toBe(405);
+  expect((await ask(tokenOf("visitor"), { path: "/healthz" })).status).toBe(404);
+  expect((await ask(tokenOf("visitor"), { method: "POST" })).status).toBe(405);
   const plain = await fetch(`http://127.0.0.1:${ports.http}/metrics`);
   expect(plain.status).toBe(404);
   expect(await plain.text()).toBe("served here: /healthz /readyz; /metrics over HTTPS, at --metrics-port\n");
@@ -128,7 +128,7 @@ describe("during a flood of unknown tokens", () => {
     const from = (n: number) => `127.0.1.${1 + (n % 10)}`;
     const flood = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(`wrong-${n}`, { from: from(n) })));
     expect(new Set(flood.map(({ status }) => status))).toEqual(new Set([401, 429]));
-    expect((await ask(tokenOf("nobody"))).status).toBe(200);
+    expect((await ask(tokenOf("visitor"))).status).toBe(200);
     const more = (await reviews()) - before;
     expect(more).toBeGreaterThan(0);
     expect(more).toBeLessThan(60);
@@ -136,7 +136,7 @@ describe("during a flood of unknown tokens", () => {
 
   /** Number of requests without a resource, such as reviews. */
   async function reviews(): Promise<number> {
-    const { text } = await ask(tokenOf("nobody"));
+    const { text } = await ask(tokenOf("visitor"));
     const lines = text.split("\n").filter((line) => line.startsWith('etcd_operator_kube_requests_total{verb="raw"'));
     return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
   }
@@ -164,6 +164,6 @@ test("while the API server does not answer, an unknown client gets status 503, a
 }, 90_000);
 
 test("the log contains no token", () => {
-  for (const token of ["nobody-has-this-one", "wrong-1", tokenOf("nobody"), tokenOf("admin")])
+  for (const token of ["nobody-has-this-one", "wrong-1", tokenOf("visitor"), tokenOf("admin")])
     expect(log).not.toContain(token);
 });

@@ -223,13 +223,13 @@ describe("operators in one Kubernetes cluster:", () => {
       kind: "RoleBinding",
       metadata,
       roleRef: { apiGroup: rbac, kind: "Role", name: metadata.name },
-      subjects: [{ kind: "User", name: "nobody", apiGroup: rbac }],
+      subjects: [{ kind: "User", name: "visitor", apiGroup: rbac }],
     };
     const path = `/apis/${rbac}/v1/namespaces/kube-system`;
     await server.client.raw("POST", `${path}/roles`, { ...options, body: role });
     await server.client.raw("POST", `${path}/rolebindings`, { ...options, body: binding });
     await forget("kube-system");
-    const client = await server.clientFor("nobody");
+    const client = await server.clientFor("visitor");
     const lead = async (name: string) => {
       const election = new Election({ client, namespace: "kube-system", name, identity: "rights" });
       const stop = new AbortController();

@@ -109,11 +109,11 @@ test("a removed role is reported within two minutes in a condition and an event,
 
 test("the binder role lets an administrator of a namespace grant the role for Secrets and no other role", async () => {
   const rbac = "rbac.authorization.k8s.io";
-  const nobody = await server.clientFor("nobody");
-  const bind = (manifest: object) => nobody.create(kindOf(manifest), manifest as Draft<KubeObject>, OPTIONS);
+  const visitor = await server.clientFor("visitor");
+  const bind = (manifest: object) => visitor.create(kindOf(manifest), manifest as Draft<KubeObject>, OPTIONS);
   const metadata = { namespace: SHOP, name: "binder" };
   const rules = [{ apiGroups: [rbac], resources: ["rolebindings"], verbs: ["create"] }];
-  const subjects = [{ kind: "User", name: "nobody", apiGroup: rbac }];
+  const subjects = [{ kind: "User", name: "visitor", apiGroup: rbac }];
   await install(admin, { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules });
   await install(admin, { apiVersion: `${rbac}/v1`, kind: "RoleBinding", metadata, roleRef: { apiGroup: rbac, kind: "Role", name: "binder" }, subjects }); // biome-ignore format: one line
   await vi.waitFor(() => expect(bind(secretsIn(SHOP))).rejects.toThrow("is attempting to grant RBAC permissions not currently held"), SOON); // biome-ignore format: one line

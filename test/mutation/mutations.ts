@@ -39,7 +39,7 @@ export const SWITCH = "__isMutated";
 //
 // Exempt are texts for people (templates, and the names below) and recheck intervals. So is everything that the type
 // checker refuses anyway, such as `.` for `?.`.
-const WORDS = new Set(["because", "why", "what", "whose", "fate", "keeps", "counted", "seconds", "isLast"]);
+const WORDS = new Set(["because", "why", "what", "whose", "origin", "fate", "keeps", "counted", "seconds", "isLast"]);
 const PACE = /RECHECK_MS$|^(min|max)Ms$/;
 
 interface Place {

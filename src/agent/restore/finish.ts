@@ -75,10 +75,10 @@ async function formerResult(dataDir: string, restoreUID: string): Promise<Marker
   if (names === undefined || names.length === 0) return undefined;
   const marker = markerIn(await readFile(join(dataDir, MARKER), "utf8").catch(absent));
   if (marker?.restoreUID === restoreUID) return marker;
-  const whose = marker === undefined ? "no restore has marked" : `the restore with uid ${marker.restoreUID} has made`;
+  const origin = marker === undefined ? "no restore has marked" : `the restore with uid ${marker.restoreUID} has made`;
   throw new AgentError(
     "DataExists",
-    `${dataDir} holds data that ${whose} (${names.slice(0, 5).join(", ")}); it must be empty or absent for the restore with uid ${restoreUID}`,
+    `${dataDir} holds data that ${origin} (${names.slice(0, 5).join(", ")}); it must be empty or absent for the restore with uid ${restoreUID}`,
   );
 }
 

@@ -30,7 +30,7 @@ const expression = z
     ],
   });
 
-const labelSelector = (whose: string) =>
+const labelSelector = (what: string) =>
   z
     .looseObject({
       matchLabels: z
@@ -40,7 +40,7 @@ const labelSelector = (whose: string) =>
         .describe("Labels that it must have."),
       matchExpressions: z.array(expression).max(MAX_PARTS).optional().describe("Further conditions on its labels."),
     })
-    .describe(`Label selector for ${whose}, as in a NetworkPolicy; {} selects all.`);
+    .describe(`Label selector for ${what}, as in a NetworkPolicy; {} selects all.`);
 
 const cidr = z.string().min(1).max(64).meta({ format: "cidr" });
 

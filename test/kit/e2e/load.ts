@@ -17,7 +17,7 @@ import { inPlaintext, type Reach } from "./reach.ts";
 // as unknown for the history.
 //
 // How long does a client keep its connection? As long as it works, even after its certificate has changed: a
-// certificate is needed only for the handshake. With `anew` every second client connects for each request.
+// certificate is needed only for the handshake. With `reconnects` every second client connects for each request.
 //
 // What do clients with `again: "once"` do? As many applications do, they repeat each failed request once, and the
 // second try may take longer than an election. For the history the second try of a write is a separate write with
@@ -72,7 +72,7 @@ export interface LoadOptions {
   /** Pause of each client between two requests, in milliseconds. */
   readonly everyMs?: number;
   /** Whether every second client connects for each request. */
-  readonly anew?: boolean;
+  readonly reconnects?: boolean;
   /** How clients connect at first; in plaintext by default. */
   readonly reach?: Reach;
   /** Name and password of the clients; by default their certificate identifies them. */
@@ -96,7 +96,7 @@ interface Connected {
 export class Load implements AsyncDisposable {
   readonly #again: Again;
   readonly #everyMs: number;
-  readonly #anew: boolean;
+  readonly #reconnects: boolean;
   readonly #login: Login | undefined;
   #reach: Reach;
   readonly #keys: readonly string[];
@@ -111,7 +111,7 @@ export class Load implements AsyncDisposable {
     {
       again = "as etcd",
       everyMs = EVERY_MS,
-      anew = false,
+      reconnects = false,
       reach = inPlaintext({ namespace, name: cluster }),
       login,
       prefix = "",
@@ -119,7 +119,7 @@ export class Load implements AsyncDisposable {
   ) {
     this.#again = again;
     this.#everyMs = everyMs;
-    this.#anew = anew;
+    this.#reconnects = reconnects;
     this.#login = login;
     this.#reach = reach;
     // Unique keys: an earlier load may have run on the same cluster.
@@ -205,7 +205,7 @@ export class Load implements AsyncDisposable {
   }
 
   async #client(what: Operation["do"], n: number): Promise<void> {
-    const connected = this.#connected(!this.#anew || n % 2 === 0);
+    const connected = this.#connected(!this.#reconnects || n % 2 === 0);
     for (let round = n; !this.#stopped.signal.aborted; round++) {
       const key = this.#keys[round % this.#keys.length]!;
       const first = this.#begin(what, key, this.#newValue(what));

@@ -54,7 +54,7 @@ export class CheckedHistory implements AsyncDisposable {
         return given;
       },
     };
-    const load = { again: "once", anew: true, everyMs: EVERY_MS } as const;
+    const load = { again: "once", reconnects: true, everyMs: EVERY_MS } as const;
     const cluster = belongings.use(await LoadedCluster.start(prefix, { ...options, ...reached, load }));
     const etcdctl = belongings.use(await EtcdctlClient.start(given ?? inPlaintext(cluster)));
     const archive = await ArchivedHistory.start(cluster);

@@ -19,8 +19,8 @@ const READY_WITHIN_MS = 120_000;
 /** Groups of every service account. The API server also uses them for API priority and fairness. */
 const ACCOUNT_GROUPS = ["system:serviceaccounts", `system:serviceaccounts:${OPERATOR_NAMESPACE}`];
 
-/** Users with a kubeconfig: `admin` has every right, `nobody` none, `operator` those of its service account. */
-export type User = "admin" | "nobody" | "operator";
+/** Users with a kubeconfig: `admin` has every right, `visitor` none, `operator` those of its service account. */
+export type User = "admin" | "visitor" | "operator";
 
 /** A real kube-apiserver over a real etcd, on loopback, without controllers, scheduler or kubelet. */
 export interface ApiServer {
@@ -87,7 +87,7 @@ class LocalApiServer implements ApiServer {
   readonly #env: Env;
   readonly #tokens: Readonly<Record<User, string>> = {
     admin: randomUUID(),
-    nobody: randomUUID(),
+    visitor: randomUUID(),
     operator: randomUUID(),
   };
   readonly #clients: KubeClient[] = [];
@@ -127,10 +127,10 @@ class LocalApiServer implements ApiServer {
     });
     writeFileSync(this.#file("sa.key"), privateKey);
     writeFileSync(this.#file("sa.pub"), publicKey);
-    const { admin, nobody, operator } = this.#tokens;
+    const { admin, visitor, operator } = this.#tokens;
     const users = [
       `${admin},admin,admin,"system:masters"`,
-      `${nobody},nobody,nobody`,
+      `${visitor},visitor,visitor`,
       `${operator},${OPERATOR_USER},operator,"${ACCOUNT_GROUPS.join(",")}"`,
     ];
     writeFileSync(this.#file("tokens.csv"), users.map((user) => `${user}\n`).join(""));

@@ -10,8 +10,8 @@ export const claimsUnclear: PeerRule = {
     const { claim, peer } = snapshot;
     if (claim === undefined || isOwnClaim(snapshot, claim) || hasJoined(snapshot)) return undefined;
     const clusterID = claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
-    const whose = clusterID === undefined ? "of unknown origin" : `of cluster ${clusterID}`;
-    const because = `claim ${claim.metadata.name} holds data ${whose}, not of cluster ${peer.spec.clusterID}; delete it if that data is not needed`;
+    const origin = clusterID === undefined ? "of unknown origin" : `of cluster ${clusterID}`;
+    const because = `claim ${claim.metadata.name} holds data ${origin}, not of cluster ${peer.spec.clusterID}; delete it if that data is not needed`;
     return wait("claims-unclear", because, 10_000, { warn: true });
   },
 };

@@ -1,4 +1,4 @@
-import { controllerOf } from "#kube/kinds.ts";
+import { controllerText } from "#kube/kinds.ts";
 import { isOwned } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
@@ -12,11 +12,7 @@ export const replicaSetTaken: PeerRule = {
   decide(snapshot) {
     const { replicaSet } = snapshot;
     if (replicaSet === undefined || isOwned(snapshot, replicaSet)) return undefined;
-    const owner = controllerOf(replicaSet);
-    const whose =
-      owner === undefined ? "it has no controller" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
-    return wait("replica-set-taken", `ReplicaSet ${replicaSet.metadata.name} already exists: ${whose}`, 2_000, {
-      warn: true,
-    });
+    const because = `ReplicaSet ${replicaSet.metadata.name} already exists: ${controllerText(replicaSet)}`;
+    return wait("replica-set-taken", because, 2_000, { warn: true });
   },
 };
