@@ -24,11 +24,12 @@ import { SIDES } from "#cluster-tls/read/purposes.ts";
 import type { TlsIdentity } from "#etcd/endpoint.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { Process } from "#kit/world/etcd.ts";
-import { isVouched, type Pair, pairIn, trustIn, whyNotServed } from "#kit/world/tls.ts";
+import { REREAD_WITHIN_MS } from "#kit/world/operator.ts";
+import { isVouched, type Pair, pairIn, secretsIn, trustIn, whyNotServed } from "#kit/world/tls.ts";
 import type { World } from "#kit/world/world.ts";
 import { CONFIG_MAPS, controllerOf, PODS, REPLICA_SETS, SECRETS, type Secret } from "#kube/kinds.ts";
 import { isOver } from "#kube/pod.ts";
-import type { Invariant } from "./memory.ts";
+import type { Invariant, Memory } from "./memory.ts";
 
 // Certificates promise that no running member is cut off by one. Excused is what no operator could prevent: a person
 // overwrote a Secret, a certificate expired while no operator ran, or a kubelet is unreachable.
@@ -199,23 +200,25 @@ function sideOf({ metadata: { name } }: Secret): "peer" | "client" | undefined {
   return name.endsWith("-peer-tls") ? "peer" : "client";
 }
 
-/** Whether the kubelet of this member updates Secrets later than the operator waits for (`--reread-within`). */
-function isLate({ api, kubelets, time }: World, { podUid }: Process): boolean {
-  const nodeName = api.byUid(PODS, podUid)?.spec?.nodeName;
-  return kubelets.nodes.some(({ name, bringsFromMs }) => name === nodeName && bringsFromMs > time.nowMs);
+/** Whether the member's pod has a content of a Secret that was replaced before the operator's `--reread-within`. */
+function isLate(world: World, { tls }: Memory, { podUid }: Process): boolean {
+  const pod = world.api.byUid(PODS, podUid);
+  if (pod === undefined) return false;
+  const mounted = secretsIn(pod).flatMap((name) => world.kubelets.mounts.of(pod, name) ?? []);
+  return mounted.some((secret) => tls.outdatedForMs(world, secret) > REREAD_WITHIN_MS);
 }
 
 export const noRemovalOverTrust: Invariant = {
   name: "no removal over trust",
   promise:
     "No running member is given up because a person overwrote a Secret, unless its kubelet updates Secrets late.",
-  breaks(event, world) {
+  breaks(event, world, memory) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
     const removal = event.after?.metadata.annotations?.[REMOVAL_ANNOTATION];
     if (removal !== "replacement" || event.before?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined)
       return undefined;
     const all = [...world.etcd.processes.values()].filter(
-      (process) => !process.isHidden && !process.isCutOff && !isLate(world, process),
+      (process) => !process.isHidden && !process.isCutOff && !isLate(world, memory, process),
     );
     const given = all.find(({ data }) => hexOf(data.memberId) === (event.after as EtcdPeer).spec.memberID);
     const doubting = all.find(

@@ -49,6 +49,14 @@ export class TlsMemory {
     return this.#tampered.has(metadata.name);
   }
 
+  /** How long ago this content of a Secret was replaced, in milliseconds; 0 when it is the live one. */
+  outdatedForMs({ api, time }: World, { metadata }: Secret): number {
+    const isSame = (other: Secret | undefined) => other?.metadata.resourceVersion === metadata.resourceVersion;
+    if (isSame(api.find(SECRETS, metadata))) return 0;
+    const before = this.#before.get(metadata.name)?.find(({ secret }) => isSame(secret));
+    return before === undefined ? MOST_LAG_MS : time.nowMs - before.untilMs;
+  }
+
   /** Contents of the application Secret that clients may still use. @param lagMs at most ten minutes */
   applicationOf(world: World, { metadata }: EtcdCluster, lagMs: number): readonly Secret[] {
     const name = applicationCertificateName(metadata.name);

@@ -104,7 +104,7 @@ const WORKERS = 2;
 export const REPLACE_AFTER_MS = 20_000;
 /** `--member-timeout`: longer than REPLACE_AFTER_MS, as by default. */
 export const MEMBER_TIMEOUT_MS = 25_000;
-const REREAD_WITHIN_MS = 150_000;
+export const REREAD_WITHIN_MS = 150_000;
 const metrics = createMetrics();
 
 /** One operator process, wired as in src/bin/controllers.ts, with the real controllers, caches and passes. */
