@@ -14,7 +14,6 @@ import {
   endpointStatus,
   knownFor,
   LATER_ID,
-  NOW,
   sickFor,
   triedBefore,
   withArrival,
@@ -24,6 +23,7 @@ import {
 import {
   readySince,
   withBoundLearner,
+  withDyingPeer,
   withEachMember,
   withIntent,
   withJoined,
@@ -52,10 +52,6 @@ function nameIn(step: ClusterStep): string {
 const settled = cluster();
 const { clusterID, initialMembers } = settled.cluster.status!.identity!;
 const wanted5 = cluster({ spec: { replicas: 5 } });
-
-function going(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
-  return changedPeer(snapshot, name, { deletionTimestamp: new Date(NOW).toISOString() });
-}
 
 function withPeer(snapshot: ClusterSnapshot, name: string, spec: Partial<EtcdPeer["spec"]>): ClusterSnapshot {
   const peers = snapshot.peers.map((peer) =>
@@ -362,7 +358,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "ignores an EtcdPeer that is already being deleted",
-      given: going(withoutMember(settled, "my-etcd-2"), "my-etcd-2"),
+      given: withDyingPeer(withoutMember(settled, "my-etcd-2"), "my-etcd-2"),
       expect: "nothing",
     },
     {
@@ -381,7 +377,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "ignores an intent that is being deleted, although etcd has added its member",
-      given: going(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
+      given: withDyingPeer(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
       expect: "nothing",
     },
     {
@@ -407,7 +403,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   "replace-lost": [
     {
       name: "does not delete an intent that is already being deleted",
-      given: going(
+      given: withDyingPeer(
         withArrival(
           sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
           "my-etcd-3",
@@ -421,7 +417,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   "scale-down": [
     {
       name: "does not delete an intent that is already being deleted",
-      given: going(withArrival(cluster({ spec: { replicas: 1 } }), "my-etcd-3", "intended"), "my-etcd-3"),
+      given: withDyingPeer(withArrival(cluster({ spec: { replicas: 1 } }), "my-etcd-3", "intended"), "my-etcd-3"),
       expect: "markRemoval my-etcd-2 scale-down",
     },
     {
@@ -438,7 +434,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "does not delete an intent that is already being deleted",
-      given: going(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3"),
+      given: withDyingPeer(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3"),
       expect: "nothing",
     },
     {
@@ -473,7 +469,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "waits for the name of an EtcdPeer that is being deleted",
-      given: going(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3"),
+      given: withDyingPeer(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3"),
       expect: "wait",
     },
   ],

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
+import { withDyingPeer } from "#kit/snapshots/cluster-changes.ts";
 import {
   madeFrom,
   NEWER,
@@ -175,15 +176,6 @@ test("status.update drops the stop of an update when the spec asks for something
   expect(status).not.toHaveProperty("stopped");
 });
 
-/** The snapshot in which this EtcdPeer is being deleted. */
-function going(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
-  const deletionTimestamp = "2026-01-01T12:00:00Z";
-  const peers = snapshot.peers.map((peer) =>
-    peer.metadata.name === name ? { ...peer, metadata: { ...peer.metadata, deletionTimestamp } } : peer,
-  );
-  return { ...snapshot, peers };
-}
-
 const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
   { name: "the spec is unchanged", given: settled, is: false },
   { name: "the spec asks for another release", given: wanted, is: true },
@@ -194,7 +186,7 @@ const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
   },
   {
     name: "only an EtcdPeer that is being deleted has a new template",
-    given: going(withTurn(settled, "my-etcd-1", NEWER), "my-etcd-1"),
+    given: withDyingPeer(withTurn(settled, "my-etcd-1", NEWER), "my-etcd-1"),
     is: false,
   },
   { name: "the update was stopped", given: withStop(wanted, "my-etcd-2"), is: false },

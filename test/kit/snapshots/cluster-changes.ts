@@ -4,7 +4,7 @@ import { newPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type AlarmType, type Member, type MemberList, memberIdFromHex } from "#etcd/types.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
-import { born, claim, claimIdentity, cluster, LATER_ID, pod, withArrival } from "./cluster.ts";
+import { born, changedPeer, claim, claimIdentity, cluster, LATER_ID, pod, withArrival } from "./cluster.ts";
 
 // Changes of a snapshot (cluster.ts) that several tables use.
 
@@ -79,6 +79,11 @@ export function withDyingClaims(snapshot: ClusterSnapshot, ...names: readonly st
     names.includes(each.metadata.name) ? { ...each, metadata: { ...each.metadata, deletionTimestamp } } : each,
   );
   return { ...snapshot, claims };
+}
+
+/** The snapshot in which this EtcdPeer is being deleted. */
+export function withDyingPeer(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return changedPeer(snapshot, name, { deletionTimestamp: "2026-01-01T12:00:00Z" });
 }
 
 /** The snapshot without these EtcdPeers. */
