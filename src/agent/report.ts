@@ -49,11 +49,8 @@ export interface FinishReport {
   readonly moved: boolean;
   /** Revision with which the member starts, in decimal: the snapshot's plus the bump by `etcdutl`. */
   readonly revision: string;
-  /**
-   * SHA-256 of the snapshot in the data directory, in hexadecimal: an earlier attempt may have fetched another object.
-   * Agents of earlier releases omit it.
-   */
-  readonly sha256?: string;
+  /** SHA-256 of the snapshot in the data directory, in hexadecimal: an earlier attempt may have fetched another object. */
+  readonly sha256: string;
 }
 
 export interface VerifyReport {
@@ -156,7 +153,7 @@ export interface Progress {
 
 /** State of an archive. */
 export interface ArchiveProgress {
-  /** Cluster ID of the etcd, in hexadecimal; agents of earlier releases omit it. */
+  /** Cluster ID of the etcd, in hexadecimal; undefined until the agent has reached a member. */
   readonly clusterID?: string | undefined;
   /** Revision since which there has been no gap, in decimal: a backup must contain everything before it. */
   readonly from: string;
@@ -168,9 +165,9 @@ export interface ArchiveProgress {
   readonly time: string;
   /** Number of gaps that this process found. */
   readonly gaps: number;
-  /** Number and stored size of the objects that this process stored; agents of earlier releases omit them. */
-  readonly objects?: number | undefined;
-  readonly bytes?: number | undefined;
+  /** Number and stored size of the objects that this process stored. */
+  readonly objects: number;
+  readonly bytes: number;
   /** Why archiving fails at the moment. */
   readonly message?: string | undefined;
 }
@@ -255,8 +252,8 @@ const ARCHIVE_FIELDS: FieldsOf<ArchiveProgress> = {
   revision: "string",
   time: "string",
   gaps: "number",
-  objects: "number?",
-  bytes: "number?",
+  objects: "number",
+  bytes: "number",
   message: "string?",
 };
 
@@ -299,7 +296,7 @@ const FINISH_FIELDS: FieldsOf<FinishReport> = {
   kind: "string",
   moved: "boolean",
   revision: "string",
-  sha256: "string?",
+  sha256: "string",
 };
 
 const VERIFY_FIELDS: FieldsOf<VerifyReport> = {

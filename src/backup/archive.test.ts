@@ -12,7 +12,10 @@ import { agentPod, backup, goodTarget, IMAGE, ON_VOLUME } from "#kit/snapshots/e
 // An EtcdBackup with spec.archive stores changes instead of a snapshot.
 
 const ARCHIVE = { archive: { keepForSeconds: 7_200 } };
-const reported: ArchiveProgress = { from: "5", revision: "20", time: "2026-01-01T12:00:00.000Z", gaps: 1 };
+const reported: ArchiveProgress = {
+  ...{ clusterID: "a", from: "5", revision: "20", time: "2026-01-01T12:00:00.000Z" },
+  ...{ gaps: 1, objects: 2, bytes: 300 },
+};
 
 function archiving(archive?: ArchiveProgress, given: Parameters<typeof backup>[0] = {}) {
   const progress = {

@@ -7,6 +7,7 @@ import {
   clusterOf,
   ended,
   etcdRestore,
+  FINISHED,
   failed,
   foreignClaim,
   jobOf,
@@ -86,7 +87,7 @@ test("the status shows the snapshot and revision that the agents report", () => 
 
 test("the revision is taken from the first valid report, else from the recorded status", () => {
   const word = (revision: string) =>
-    restorePod(job, "Succeeded", [ended(0), ended(0), ended(0, { ok: true, kind: "finish", moved: true, revision })]);
+    restorePod(job, "Succeeded", [ended(0), ended(0), ended(0, { ...FINISHED, revision })]);
   const odd = withMember(restore({ stage: "made" }), 0, { filling: { job, pods: [word("x")] } });
   expect(statusOf(odd)).not.toHaveProperty("revision");
   expect(statusOf(withMember(odd, 1, { filling: { job, pods: [word("7")] } })).revision).toBe("7");

@@ -37,9 +37,12 @@ const keepLast = { retention: { keepLast: 1 } };
 const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const given = run(NOW - 2 * HOUR, { given: true });
 
+/** A completed backup of the etcd that the archive describes. */
+const stored = (atMs: number) => run(atMs, { etcd: "a" });
+
 /** An archive without a gap since this revision, half an hour after the latest run. Backups cover revision 12. */
 function archiving(from: string, backups: ScheduleSnapshot["backups"], spec: object = {}): ScheduleSnapshot {
-  const archive = archiveOf({ archive: { from, revision: "20", time: rfc3339(NOW), gaps: 1 } });
+  const archive = archiveOf({ archive: { clusterID: "a", from, revision: "20", time: rfc3339(NOW), gaps: 1 } });
   return schedule({ spec: { archive: {}, ...spec }, archive, backups, atMs: NOW + HOUR / 2 });
 }
 
@@ -118,8 +121,8 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "retention: a backup dated more than a day ahead is not deleted", given: schedule({ spec: { retention: { keepFor: "30d" } }, backups: [newer, run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "10" }), run(NOW - HOUR, { etcd: "a" })] }), expect: "settled" },
   { name: "retention: a backup dated at most a day ahead counts", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 24 * HOUR)] }), expect: "release-object: giveObject nightly-20260101-110000" },
   { name: "retention: a backup with an invalid revision counts like one without", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "release-object: giveObject nightly-20260101-090000" },
-  { name: "retention: the backups that an archive extends stay", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
-  { name: "retention: backups older than an archive extends are deleted", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "release-object: giveObject nightly-20251225-090000" },
+  { name: "retention: the backups that an archive extends stay", given: archiving("1", [stored(NOW - 192 * HOUR), stored(NOW - 2 * HOUR), stored(NOW - HOUR)], keepLast), expect: "settled" },
+  { name: "retention: backups older than an archive extends are deleted", given: archiving("1", [stored(NOW - 171 * HOUR), stored(NOW - 169 * HOUR - 1_000), stored(NOW - 169 * HOUR), stored(NOW - HOUR)], keepLast), expect: "release-object: giveObject nightly-20251225-090000" },
   { name: "asleep: a run waits for its sleeping cluster", given: due({ cluster: ASLEEP }), expect: "wait: cluster-asleep" },
   { name: "asleep: a run waits while the cluster falls asleep", given: due({ cluster: saying(source({ replicas: 0 }), "FallingAsleep") }), expect: "wait: cluster-asleep" },
   { name: "asleep: a run waits for a cluster created with 0 replicas", given: due({ cluster: { ...source({ replicas: 0 }), status: undefined } as never }), expect: "wait: cluster-asleep" },

@@ -27,7 +27,7 @@ interface Marker {
   /** Revision with which the member starts. */
   readonly revision: string;
   /** SHA-256 of the fetched snapshot. */
-  readonly sha256?: string;
+  readonly sha256: string;
 }
 
 /** @throws AgentError DataExists when foreign data is there; then nothing has been touched */
@@ -118,8 +118,8 @@ async function sync(path: string): Promise<void> {
 function markerIn(text: string | undefined): Marker | undefined {
   try {
     const { restoreUID, revision, sha256 } = JSON.parse(text ?? "") as Partial<Marker>;
-    if (typeof restoreUID !== "string" || typeof revision !== "string") return undefined;
-    return { restoreUID, revision, ...(typeof sha256 === "string" ? { sha256 } : {}) };
+    const isWhole = [restoreUID, revision, sha256].every((each) => typeof each === "string");
+    return isWhole ? ({ restoreUID, revision, sha256 } as Marker) : undefined;
   } catch {
     return undefined; // The file is foreign or missing.
   }

@@ -1,4 +1,11 @@
-import { type AgentReport, type FetchReport, type FinishReport, failure, reportText } from "#agent/report.ts";
+import {
+  type AgentReport,
+  type FetchedSnapshot,
+  type FetchReport,
+  type FinishReport,
+  failure,
+  reportText,
+} from "#agent/report.ts";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { BACKUP_DESTINATION_LABEL, CLAIMS_FINALIZER, RESTORED_FROM, restoreLabels } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
@@ -47,7 +54,10 @@ export const BROUGHT: FetchReport = {
     ...{ clusterID: "cd", clusterUID: "uid-of-cluster", backupUID: "u", hasManifest: true },
   },
 };
-export const FINISHED: FinishReport = { ok: true, kind: "finish", moved: true, revision: "1000000012" };
+export const FINISHED: FinishReport = {
+  ...{ ok: true, kind: "finish", moved: true },
+  ...{ revision: "1000000012", sha256: BROUGHT.snapshot.sha256 },
+};
 export const WRONG_KEY = failure("BadKey", "the object is encrypted with the key 01234567");
 
 /** The source of an object at a URL. */
@@ -190,19 +200,19 @@ function fillingAt(snapshot: RestoreSnapshot, member: RestoredMember, stage: Res
 }
 
 /** The agent's report of a fetched snapshot, with overrides. */
-export function broughtWith(change: object): AgentReport {
+export function broughtWith(change: Partial<FetchedSnapshot>): FetchReport {
   return { ...BROUGHT, snapshot: { ...BROUGHT.snapshot, ...change } };
 }
 
 /**
  * The Job after its success.
  * @param brought the report of the last pod's fetch
- * @param finished the report of the last container
+ * @param finished the report of the last container; by default it has moved what was fetched
  */
 export function succeeded(
   job: Job,
-  brought: AgentReport = BROUGHT,
-  finished: AgentReport = FINISHED,
+  brought: FetchReport = BROUGHT,
+  finished: AgentReport = { ...FINISHED, sha256: brought.snapshot.sha256 },
 ): NonNullable<RestoredMember["filling"]> {
   const conditions = [{ type: "Complete", status: "True", lastTransitionTime: "2026-01-01T11:59:58Z" }];
   const pods = [restorePod(job, "Succeeded", [ended(0, brought), ended(0), ended(0, finished)])];

@@ -38,27 +38,25 @@ export const closeGap: ScheduleRule = {
     const { schedule, backups, archive, takenAtMs } = snapshot;
     const { from, clusterID, since, time = "" } = archive?.status?.archive ?? {};
     const fromRevision = revisionIn(from);
-    if (fromRevision === undefined || schedule.spec.suspend || isClusterAsleep(snapshot)) return undefined;
+    if (fromRevision === undefined || clusterID === undefined || schedule.spec.suspend || isClusterAsleep(snapshot))
+      return undefined;
     if (backups.some(isActive)) return undefined;
     const sureMs = since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since) + SURE_MS;
     if (takenAtMs < sureMs) return undefined;
-    // A new etcd counts from the beginning, and a restored one counts back. Agents of earlier releases do not report
-    // the cluster ID.
+    // A new etcd counts from the beginning, and a restored one counts back.
     const isCovered = backups.some(
       (backup) =>
         isGood(backup) &&
         isBeside(backup, archive) &&
         revisionOf(backup) >= fromRevision - 1n &&
-        (clusterID === undefined || etcdOf(backup) === clusterID) &&
+        etcdOf(backup) === clusterID &&
         madeAtMs(backup) >= sureMs,
     );
     // The archive still describes an etcd that was replaced: a backup of the new one does not help. The archive will
     // describe the new one next.
-    const isOutdated =
-      clusterID !== undefined &&
-      backups.some(
-        (backup) => isGood(backup) && ![clusterID, ""].includes(etcdOf(backup)) && madeAtMs(backup) > Date.parse(time),
-      );
+    const isOutdated = backups.some(
+      (backup) => isGood(backup) && ![clusterID, ""].includes(etcdOf(backup)) && madeAtMs(backup) > Date.parse(time),
+    );
     const isRecent = backups.some((backup) => takenAtMs - madeAtMs(backup) < PAUSE_MS);
     if (isCovered || isOutdated || isRecent) return undefined;
     const nowMs = Math.floor(takenAtMs / 1_000) * 1_000;
