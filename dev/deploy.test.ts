@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createCluster, deployOperator, namespacesIn, withGiven } from "./deploy.ts";
+import { createCluster, deployOperator, namespacesIn, repositoriesIn, withGiven } from "./deploy.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { silentStep } from "./progress.ts";
 
@@ -127,6 +127,24 @@ describe("installing the operator", () => {
     expect(() => namespacesIn(text)).toThrow(
       `--secrets-of has "${wrong}"; it must be names of namespaces with commas between them, such as shop,billing`,
     );
+  });
+
+  test.each([
+    ["registry.example/etcd", ["registry.example/etcd"]],
+    ["localhost:5000/a/etcd, gcr.io/etcd-development/etcd", ["localhost:5000/a/etcd", "gcr.io/etcd-development/etcd"]],
+  ])("accepts the repositories %s", (text, repositories) => {
+    expect(repositoriesIn(text)).toEqual(repositories);
+  });
+
+  test.each([
+    ["", ""],
+    ["registry.example/etcd,", ""],
+    ["registry.example/etcd:v3.6.16", "registry.example/etcd:v3.6.16"],
+    ["registry.example/etcd@sha256:ab", "registry.example/etcd@sha256:ab"],
+    ["etcd", "etcd"],
+    ["a/b') || ('", "a/b') || ('"],
+  ])("refuses the repositories %j with an error that quotes the invalid one", (text, wrong) => {
+    expect(() => repositoriesIn(text)).toThrow(`--etcd-repositories has "${wrong}"; it must be images without tag`);
   });
 });
 

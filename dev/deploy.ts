@@ -132,6 +132,20 @@ export function namespacesIn(text: string): readonly string[] {
   );
 }
 
+/**
+ * Repositories of etcd's images on a command line, which the admission policy quotes.
+ * @throws Failure when one of them has a tag, a digest or characters that no repository has
+ */
+export function repositoriesIn(text: string): readonly [string, ...string[]] {
+  const [first = "", ...others] = text.split(",").map((each) => each.trim());
+  const repositories = [first, ...others] as const;
+  const wrong = repositories.find((each) => !/^[a-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)+$/.test(each));
+  if (wrong === undefined) return repositories;
+  throw new Failure(
+    `--etcd-repositories has "${wrong}"; it must be images without tag, with commas between them, such as registry.example/etcd`,
+  );
+}
+
 async function whyNotRolledOut(kubectl: Kubectl): Promise<string> {
   const where = ["-n", OPERATOR_NAMESPACE];
   const pods = await kubectl.run(["get", "pods", ...where, "-o", "wide"], { mayFail: true });

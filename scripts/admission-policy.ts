@@ -374,10 +374,17 @@ export const VALIDATIONS: readonly Validation[] = [
 
 /**
  * The policy and its binding (admissionregistration.k8s.io/v1, Kubernetes 1.30 or later).
- * @param user the operator's account @param image the operator's own image, which pods of backups run
+ * @param user the operator's account
+ * @param image the operator's own image, which pods of backups run
+ * @param repositories of etcd's images that may have a cloud identity
  */
-export function admissionPolicy(user: string, image: string, labels: Readonly<Record<string, string>>) {
-  const all = [...VALIDATIONS, ...jobValidations(image)];
+export function admissionPolicy(
+  user: string,
+  image: string,
+  repositories: readonly string[],
+  labels: Readonly<Record<string, string>>,
+) {
+  const all = [...VALIDATIONS, ...jobValidations(image, repositories)];
   const rule = (group: string, resources: readonly string[], operations: readonly string[]) => ({
     apiGroups: [group],
     apiVersions: ["*"],

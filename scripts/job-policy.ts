@@ -6,7 +6,6 @@ import {
   BASE_CONTAINER,
   DATA_VOLUME,
   ETCD_CONTAINER,
-  ETCD_REPOSITORY,
   ETCDUTL_CONTAINER,
   FETCH_CONTAINER,
   GROUP,
@@ -73,8 +72,13 @@ const isTool = `each.name in ${listOf([ETCDUTL_CONTAINER, BASE_CONTAINER, ETCD_C
 const isReplica = `each.name == '${REPLICA_CONTAINER}'`;
 const isEtcd = `each.name in ${listOf([ETCD_CONTAINER, REPLICA_CONTAINER])}`;
 
-/** Validations of the operator's Jobs. @param image the operator's own image, which they run */
-export function jobValidations(image: string): readonly Validation[] {
+/**
+ * Validations of the operator's Jobs.
+ * @param image the operator's own image, which they run
+ * @param repositories of etcd's images that may have a cloud identity
+ */
+export function jobValidations(image: string, repositories: readonly string[]): readonly Validation[] {
+  const isKnown = repositories.map((each) => `each.image.startsWith('${each}:v')`).join(" || ");
   return [
     { expression: `!(${isJob}) || !variables.updates`, message: "the operator changes no Job" },
     {
@@ -98,15 +102,15 @@ export function jobValidations(image: string): readonly Validation[] {
     },
     {
       // Users choose etcd's image, so its containers get only the data volume, and no cloud identity unless the image
-      // is etcd's own.
+      // is from a known repository.
       expression: made(
         `pod.?initContainers.orValue([]).all(each, !(${isTool}) || ((each.name == '${ETCD_CONTAINER}' ? each.?command.orValue([]) == ${listOf(VERIFIED_ETCD_COMMAND)}` +
           ` : (each.?command.orValue([]).size() > 3 && (${isReplica} ? each.command[0] == 'etcd' : each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore')))` +
           ` && each.?env.orValue([]).size() == 0 && each.?volumeMounts.orValue([]).all(one, one.name == '${DATA_VOLUME}')` +
-          ` && (pod.?serviceAccountName.orValue('default') == 'default' || each.image.startsWith('${ETCD_REPOSITORY}:v'))))` +
+          ` && (pod.?serviceAccountName.orValue('default') == 'default' || ${isKnown})))` +
           ` && pod.containers.all(each, !(${isTool}))`,
       ),
-      message: `pods of the operator's Jobs run etcdutl only to restore a snapshot, and etcd only for the pod itself, without Secrets. With a service account other than default, etcd's image is from ${ETCD_REPOSITORY}`,
+      message: `pods of the operator's Jobs run etcdutl only to restore a snapshot, and etcd only for the pod itself, without Secrets. With a service account other than default, etcd's image is from ${repositories.join(" or ")}`,
     },
     {
       expression: made(

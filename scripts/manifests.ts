@@ -3,6 +3,7 @@ import {
   CLUSTER_ADMISSION,
   CLUSTER_ADMISSION_PATH,
   DRY_RUN_ANNOTATION,
+  ETCD_REPOSITORY,
   OPERATOR,
   ROTATE_CA_ANNOTATION,
   WAIVE_ANNOTATION,
@@ -44,8 +45,13 @@ export function crdManifests(): Manifest[] {
  * All other manifests of the operator: namespace, account, RBAC, admission policies, NetworkPolicy, Deployment.
  * @param image the operator's image, with tag
  * @param secrets where the operator may read and write the Secrets of clusters
+ * @param repositories of etcd's images: the first is the operator's default, and Jobs with a service account may run all
  */
-export function operatorManifests(image: string, secrets: SecretsReach = "everywhere"): Manifest[] {
+export function operatorManifests(
+  image: string,
+  secrets: SecretsReach = "everywhere",
+  repositories: readonly [string, ...string[]] = [ETCD_REPOSITORY],
+): Manifest[] {
   return [
     {
       apiVersion: "v1",
@@ -54,7 +60,7 @@ export function operatorManifests(image: string, secrets: SecretsReach = "everyw
     } as Manifest,
     { apiVersion: "v1", kind: "ServiceAccount", metadata: own(OPERATOR) },
     ...rights(secrets),
-    ...(admissionPolicy(OPERATOR_USER, image, LABELS) as unknown as Manifest[]),
+    ...(admissionPolicy(OPERATOR_USER, image, repositories, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     ...(marksPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
     leaseFlow(),
@@ -73,7 +79,7 @@ export function operatorManifests(image: string, secrets: SecretsReach = "everyw
     } as unknown as Manifest,
     networkPolicy(),
     webhookConfiguration(),
-    deployment(image),
+    deployment(image, repositories[0]),
   ];
 }
 
@@ -147,7 +153,7 @@ function isOther(annotation: string): string {
   return `${of("object")} != ${of("oldObject")}`;
 }
 
-function deployment(image: string): Manifest {
+function deployment(image: string, repository: string): Manifest {
   const probe = (path: string) => ({
     httpGet: { path, port: "http" },
     periodSeconds: 10,
@@ -193,7 +199,10 @@ function deployment(image: string): Manifest {
               name: "operator",
               image,
               imagePullPolicy: "IfNotPresent",
-              args: [`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`, `--metrics-port=${METRICS_PORT}`],
+              args: [
+                ...[`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`, `--metrics-port=${METRICS_PORT}`],
+                ...(repository === ETCD_REPOSITORY ? [] : [`--etcd-repository=${repository}`]),
+              ],
               env: [
                 { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
                 // Image of backup pods, and the only one that the admission policy allows for them.

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 import { secretsIn } from "../../scripts/rights.ts";
 import { yamlOf } from "../../scripts/yaml.ts";
-import { namespacesIn } from "../deploy.ts";
+import { namespacesIn, repositoriesIn } from "../deploy.ts";
 import { Failure } from "../failure.ts";
 
 const USAGE = `Prints all manifests that install or upgrade the operator, as YAML for kubectl or GitOps.
@@ -11,11 +11,14 @@ const USAGE = `Prints all manifests that install or upgrade the operator, as YAM
   npm run -s manifests -- --image IMAGE --secrets-of NAMESPACE,NAMESPACE
                                              the operator may read and write Secrets of clusters only in these
                                              namespaces, which must exist
+  npm run -s manifests -- --image IMAGE --etcd-repositories REPOSITORY,REPOSITORY
+                                             etcd's images come from the first; verifications and restores with a
+                                             serviceAccountName may run images of all of them
 
   npm run -s manifests -- --image IMAGE | kubectl apply --server-side --force-conflicts -f -`;
 
 function main(argv: readonly string[]): void {
-  const { help, image, "secrets-of": secretsOf } = parse(argv);
+  const { help, image, "secrets-of": secretsOf, "etcd-repositories": repositories } = parse(argv);
   if (help) {
     console.log(USAGE);
     return;
@@ -23,7 +26,12 @@ function main(argv: readonly string[]): void {
   if (image === undefined)
     throw new Failure(`--image is missing: name an image that the cluster can pull.\n\n${USAGE}`);
   const bindings = secretsOf === undefined ? [] : namespacesIn(secretsOf).map(secretsIn);
-  const operator = operatorManifests(image, secretsOf === undefined ? "everywhere" : "bound");
+  const reach = secretsOf === undefined ? "everywhere" : "bound";
+  const operator = operatorManifests(
+    image,
+    reach,
+    repositories === undefined ? undefined : repositoriesIn(repositories),
+  );
   process.stdout.write(yamlOf([...crdManifests(), ...operator, ...bindings]));
 }
 
@@ -32,6 +40,7 @@ function parse(argv: readonly string[]) {
     help: { type: "boolean" },
     image: { type: "string" },
     "secrets-of": { type: "string" },
+    "etcd-repositories": { type: "string" },
   } as const;
   try {
     return parseArgs({ args: [...argv], options }).values;

@@ -346,6 +346,8 @@ describe("the policy lets the operator, even with the role cluster-admin,", () =
 
 test("each validation of the policy refuses at least one case of these tests", () => {
   const said = [...CASES.map(([, , says]) => says), "the operator changes no Job"];
-  const silent = jobValidations(IMAGE).filter(({ message }) => !said.some((says) => message.includes(says)));
+  const silent = jobValidations(IMAGE, [ETCD_REPOSITORY]).filter(
+    ({ message }) => !said.some((says) => message.includes(says)),
+  );
   expect(silent.map(({ message }) => message)).toEqual([]);
 });
