@@ -11,7 +11,7 @@ import {
   REMOVAL_ANNOTATION,
   REVISION_ANNOTATION,
 } from "#api/names.ts";
-import { revisionOf } from "#api/revision.ts";
+import { revisionOf, templateIn } from "#api/revision.ts";
 import { present, unknown } from "#base/observed.ts";
 import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
 import { born, claim, NOW, pod } from "#kit/snapshots/cluster.ts";
@@ -59,7 +59,7 @@ function leaving(finalizer: string, claimIs: object = {}, removal = "scale-down"
   };
 }
 
-/** The member with a pod of an earlier operator release, without the revision annotation. */
+/** The member with a pod that has lost its revision annotation. */
 function unsaid(metadata: object, spec: object = {}): PeerSnapshot {
   const snapshot = peer({ spec });
   const its = snapshot.pod!;
@@ -372,9 +372,14 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
   },
   {
-    name: "a pod of an earlier operator release is annotated with its revision",
+    name: "a pod that has lost its revision is annotated with it",
     given: unsaid({}),
     expect: "note-revision: annotatePod",
+  },
+  {
+    name: "a pod that has lost its revision is not annotated while it may run the previous template",
+    given: unsaid({}, { previous: templateIn(peer().peer.spec) }),
+    expect: "settled",
   },
   {
     name: "the pod's revision is recorded before the etcd release",
@@ -697,7 +702,7 @@ test("peer status: serverVersion is in the status only while the member answers"
   expect(starting.peer.spec.bootstrap).toEqual(BOOTSTRAP);
 });
 
-test("peer plan: a pod of an earlier operator release gets the revision of the current EtcdPeer", () => {
+test("peer plan: a pod that has lost its revision gets that of its EtcdPeer", () => {
   const planned = (snapshot: PeerSnapshot) => planPeer(snapshot);
   const { spec } = peer().peer;
   const now = { [REVISION_ANNOTATION]: revisionOf(spec) };

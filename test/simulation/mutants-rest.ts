@@ -68,7 +68,7 @@ const LEFT_OUT = leftOut("peer", [
   {
     name: "note-revision",
     leaning: FORMED,
-    covered: "only pods of an earlier operator release lack the annotation; see the story",
+    covered: "no client of the simulation removes the annotation from a pod",
   },
   {
     name: "await-member",

@@ -102,7 +102,7 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   { name: "no update is recorded and a member has no pod", given: withoutPod(settled, "my-etcd-0"), is: undefined },
   {
-    name: "pods of an earlier operator release have no revision",
+    name: "pods have lost their revision",
     given: all.reduce((given, name) => madeFrom(given, name, undefined), settled),
     is: undefined,
   },

@@ -93,10 +93,7 @@ export function templateRun({ pods }: ClusterSnapshot, { metadata, spec }: EtcdP
   return previous !== undefined && running === revisionOf(previous) ? previous : spec;
 }
 
-/**
- * The revision of the template that the pod was made from; `undefined` until it is recorded on a pod of an earlier
- * operator release.
- */
+/** The revision of the template that the pod was made from; `undefined` when another client has removed it. */
 export function runningRevision(pod: Pod | undefined): string | undefined {
   return pod?.metadata.annotations?.[REVISION_ANNOTATION];
 }
