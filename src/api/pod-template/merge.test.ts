@@ -122,8 +122,22 @@ const cases: readonly { name: string; given: object; expect: object }[] = [
   { name: "a string replaces a list", given: { containers: "x" }, expect: { containers: "x" } },
   {
     name: "items without a name or of a wrong type are kept for the API server to refuse",
-    given: { containers: [null, "x", { image: "y" }, { name: "etcd", tty: true }] },
-    expect: { containers: [{ ...ETCD, tty: true }, null, "x", { image: "y" }] },
+    given: { containers: [null, "x", { image: "y" }, { image: "z", tty: true }, { name: "etcd", tty: true }] },
+    expect: { containers: [{ ...ETCD, tty: true }, null, "x", { image: "y" }, { image: "z", tty: true }] },
+  },
+  {
+    name: "new items of the same name are merged with each other",
+    given: {
+      containers: [
+        { name: "sidecar", image: "x" },
+        { name: "other", image: "y" },
+        { name: "sidecar", tty: true },
+        { name: "other", tty: false },
+      ],
+    },
+    expect: {
+      containers: [ETCD, { name: "sidecar", image: "x", tty: true }, { name: "other", image: "y", tty: false }],
+    },
   },
 ];
 

@@ -63,10 +63,10 @@ function mergedMap(ours: Values, theirs: Values, path: string): Values {
 
 function mergedList(ours: readonly unknown[], theirs: readonly unknown[], key: string, path: string): unknown[] {
   const result = [...ours];
-  /** Index of the first item with each value of the key. */
+  /** Index of the item with each value of the key. Items without a key are not merged. */
   const places = new Map<unknown, number>();
   const note = (item: unknown, place: number): void => {
-    if (isMap(item) && !places.has(item[key])) places.set(item[key], place);
+    if (isMap(item) && item[key] !== undefined) places.set(item[key], place);
   };
   result.forEach(note);
   for (const item of theirs) {
