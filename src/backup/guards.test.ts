@@ -21,6 +21,11 @@ const snapshot = backup();
 const target = goodTarget(snapshot);
 const { job, pods } = attempt(snapshot, "running");
 const theirs = { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job;
+/** The Job with its owner reference changed. */
+function owned(change: object): Job {
+  const [owner] = job.metadata.ownerReferences!;
+  return { ...job, metadata: { ...job.metadata, ownerReferences: [{ ...owner!, ...change }] } } as Job;
+}
 
 /** One step of every kind. */
 const STEPS: { readonly [Kind in BackupStep["do"]]: Extract<BackupStep, { do: Kind }> } = {
@@ -42,6 +47,8 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
   "own-only": [
     ["deleting a Job of the backup", snapshot, STEPS.deleteJob, "allowed"],
     ["deleting a foreign Job", snapshot, { do: "deleteJob", job: theirs }, "forbidden"],
+    ["deleting a Job of an earlier backup of this name", snapshot, { do: "deleteJob", job: owned({ uid: "old" }) }, "forbidden"],
+    ["deleting a Job that another object controls", snapshot, { do: "deleteJob", job: owned({ controller: false }) }, "forbidden"],
   ],
   "once-only": [
     ["creating a Job for a new backup", backup({ stage: "new" }), STEPS.createJob, "allowed"],
