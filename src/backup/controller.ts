@@ -1,6 +1,6 @@
 import { WarningsReader } from "#agent-job/warnings.ts";
 import { BACKUP_LABEL } from "#api/names.ts";
-import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
+import { ETCD_BACKUPS, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { actOnBackup, type BackupWrites } from "#backup/act.ts";
 import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { planBackup } from "#backup/plan.ts";
@@ -8,8 +8,8 @@ import { ProgressReader } from "#backup/progress.ts";
 import { type BackupSnapshot, hasEnded } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import { type BackupStep, targetTextOf } from "#backup/step.ts";
-import { controllerOf, type KubeObject } from "#kube/kinds.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { type Controller, type Key, keysNamedBy } from "#runtime/controller.ts";
 import { statusWriter } from "#runtime/status-writer.ts";
 
 /**
@@ -59,13 +59,5 @@ export function backupController(
 
 /** The EtcdBackup of a Job or a pod: by label, or by owner when a Job has lost its label. */
 export function backupKeysFor(object: KubeObject): readonly Key[] {
-  const owner = controllerOf(object);
-  const name = object.metadata.labels?.[BACKUP_LABEL] ?? (owner?.kind === ETCD_BACKUPS.kind ? owner.name : undefined);
-  const { namespace } = object.metadata;
-  return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
-}
-
-/** Whether the backup has not ended, so that its cluster matters. */
-export function isOpen({ status }: EtcdBackup): boolean {
-  return status?.phase !== "Completed" && status?.phase !== "Failed";
+  return keysNamedBy(object, BACKUP_LABEL, ETCD_BACKUPS);
 }

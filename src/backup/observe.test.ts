@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { expect, test } from "vitest";
 import { WarningsReader } from "#agent-job/warnings.ts";
-import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
+import { backupController, backupKeysFor } from "#backup/controller.ts";
 import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { ProgressReader } from "#backup/progress.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
@@ -305,12 +305,6 @@ test("a change of a Job or pod triggers its EtcdBackup by label or owner", () =>
   expect(backupKeysFor(pods[0]!)).toEqual([KEY]);
   expect(backupKeysFor({ ...job, metadata: { ...job.metadata, labels: {} } })).toEqual([KEY]);
   expect(backupKeysFor({ ...pods[0]!, metadata: { ...pods[0]!.metadata, labels: {} } })).toEqual([]);
-});
-
-test("an EtcdBackup that has ended is not open for changes of its cluster", () => {
-  expect(isOpen(backup().backup)).toBe(true);
-  for (const phase of ["Completed", "Failed"] as const)
-    expect(isOpen(backup({ status: { phase } }).backup)).toBe(false);
 });
 
 test("the end of a backup is reported once, and an unchanged status is not written", async () => {

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
+import { backup } from "#kit/snapshots/etcd-backup.ts";
+import { restore } from "#kit/snapshots/etcd-restore.ts";
 import type { KubeObject } from "#kube/kinds.ts";
-import { isEdit, isLoss } from "./concerned.ts";
+import type { Caches } from "./caches.ts";
+import { isEdit, isLoss, openBackupsOf, openRestoresOf, restoresFrom } from "./concerned.ts";
 
 const object = (metadata: object, status: object = {}) => ({ metadata, status }) as unknown as KubeObject;
 const BEFORE = object({ generation: 1, resourceVersion: "1", annotations: { team: "a" } });
@@ -42,4 +45,14 @@ test.each([
   ["a new pod is no loss", { type: "added", object: pod("False") }, false],
 ] as const)("whether a change of a pod is a loss: %s", (_, change, expected) => {
   expect(isLoss(change)).toBe(expected);
+});
+
+test("backups and restores that have ended are not triggered by changes of a cluster or backup", () => {
+  const phases = [undefined, "Completed", "Failed"] as const;
+  const backups = phases.map((phase) => backup(phase && { status: { phase } }).backup);
+  const restores = phases.map((phase) => restore(phase && { status: { phase } }).restore);
+  const caches = { backups: { byIndex: () => backups }, restores: { byIndex: () => restores } } as unknown as Caches;
+  expect(openBackupsOf(caches, BEFORE)).toEqual([backups[0]]);
+  expect(openRestoresOf(caches, BEFORE)).toEqual([restores[0]]);
+  expect(restoresFrom(caches, BEFORE)).toEqual([restores[0]]);
 });

@@ -4,14 +4,14 @@ import { pausedBy } from "#api/pause.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
-import { isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
+import { hasEnded as hasBackupEnded } from "#backup/snapshot.ts";
 import { isSameData } from "#base/hash.ts";
 import { CLUSTER_INDEX } from "#cluster/observe/cached-parts.ts";
 import type { KubeObject, Pod } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
-import { isOpen as isOpenRestore } from "#restore/controller.ts";
 import { TARGET_INDEX } from "#restore/observe.ts";
+import { hasEnded } from "#restore/snapshot.ts";
 import type { SeenChange } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { RESTORED_INDEX } from "#schedule/observe.ts";
@@ -58,11 +58,11 @@ export function peersOf(caches: Caches, cluster: KubeObject): readonly KubeObjec
 
 /** Backups of the cluster that have not ended; ended ones do not depend on it. */
 export function openBackupsOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
-  return caches.backups.byIndex(SOURCE_INDEX, textOf(cluster), "known").filter(isOpen);
+  return caches.backups.byIndex(SOURCE_INDEX, textOf(cluster), "known").filter((backup) => !hasBackupEnded({ backup }));
 }
 
 export function openRestoresOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
-  return caches.restores.byIndex(TARGET_INDEX, textOf(cluster), "known").filter(isOpenRestore);
+  return caches.restores.byIndex(TARGET_INDEX, textOf(cluster), "known").filter((restore) => !hasEnded({ restore }));
 }
 
 /** The cluster that waits for the restore. */
@@ -73,7 +73,7 @@ export function targetOfRestore(restore: KubeObject): readonly Key[] {
 
 /** Restores from this backup. */
 export function restoresFrom(caches: Caches, backup: KubeObject): readonly KubeObject[] {
-  return caches.restores.byIndex(RESTORED_INDEX, textOf(backup), "known").filter(isOpenRestore);
+  return caches.restores.byIndex(RESTORED_INDEX, textOf(backup), "known").filter((restore) => !hasEnded({ restore }));
 }
 
 /** EtcdUsers with the role in their spec. */

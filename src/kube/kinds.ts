@@ -122,6 +122,12 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
 
+/** Reference by which the garbage collector deletes an object with its owner. */
+export function ownerReference(owner: AnyResource, { metadata: { name, uid } }: KubeObject): OwnerReference {
+  const { kind } = owner;
+  return { apiVersion: apiVersionOf(owner), kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
 /** Clause of a message about an object with a name that we need: what manages the object. */
 export function controllerText(object: KubeObject): string {
   const owner = controllerOf(object);

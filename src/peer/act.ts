@@ -4,21 +4,14 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
-import {
-  type KubeObject,
-  PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
-  PODS,
-  type Pod,
-  REPLICA_SETS,
-  type Resource,
-} from "#kube/kinds.ts";
+import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, PODS, type Pod, REPLICA_SETS } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
 import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import { replacing } from "#kube/replacing.ts";
 import { type PeerSnapshot, pauseOf } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 import type { Written } from "#runtime/controller.ts";
+import { deleteClaim, patchFinalizers, patchMetadata, stored } from "#runtime/writes.ts";
 
 /** The requests that this controller sends to the API server. */
 export type PeerWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
@@ -41,9 +34,9 @@ export async function actOnPeer(
     case "quarantineClaim":
       return await quarantine(kube, step, signal);
     case "labelClaim":
-      return await patchClaim(kube, step.claim, { labels: step.labels }, signal);
+      return await patchMetadata(kube, PERSISTENT_VOLUME_CLAIMS, step.claim, { labels: step.labels }, signal);
     case "annotateClaim":
-      return await patchClaim(kube, step.claim, { annotations: step.annotations }, signal);
+      return await patchMetadata(kube, PERSISTENT_VOLUME_CLAIMS, step.claim, { annotations: step.annotations }, signal);
     case "releasePeer":
       return await releasePeer(kube, snapshot.peer, step.finalizer, signal);
     case "annotatePod":
@@ -121,42 +114,14 @@ function staleCluster({ spec }: EtcdPeer, is: string): OperatorError {
   return notSeenYet(`EtcdCluster ${spec.clusterName} ${is}`);
 }
 
-/**
- * Deletes the claim with the uid and resourceVersion that were read, so that a claim that was just quarantined is kept.
- */
-async function deleteClaim(
-  kube: PeerWrites,
-  { metadata }: PersistentVolumeClaim,
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  const preconditions = { uid, resourceVersion };
-  await kube.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal, preconditions });
-  return { kind: "deleted", resource: PERSISTENT_VOLUME_CLAIMS, ref: { namespace, name }, uid };
-}
-
 async function quarantine(
   kube: PeerWrites,
   { claim, reason, at }: { claim: PersistentVolumeClaim; reason: string; at: string },
   signal: AbortSignal,
 ): Promise<Written> {
   const annotations = { [QUARANTINE_REASON_ANNOTATION]: reason, [QUARANTINE_TIME_ANNOTATION]: at };
-  return await patchClaim(kube, claim, { labels: { [QUARANTINE_LABEL]: "true" }, annotations }, signal);
-}
-
-/** Patches the claim with the uid and resourceVersion that were read. */
-async function patchClaim(
-  kube: PeerWrites,
-  claim: PersistentVolumeClaim,
-  metadata: object,
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = claim.metadata;
-  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
-  return stored(
-    PERSISTENT_VOLUME_CLAIMS,
-    await kube.patch(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { metadata }, options),
-  );
+  const metadata = { labels: { [QUARANTINE_LABEL]: "true" }, annotations };
+  return await patchMetadata(kube, PERSISTENT_VOLUME_CLAIMS, claim, metadata, signal);
 }
 
 /** Patches the pod with the uid that was read: a later pod gets its annotations from the template. */
@@ -175,19 +140,8 @@ async function annotatePod(
  * Removes the operator's finalizer, with which Kubernetes deletes the peer. The response is the peer before its
  * deletion.
  */
-async function releasePeer(
-  kube: PeerWrites,
-  { metadata }: EtcdPeer,
-  finalizer: string,
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  const finalizers = (metadata.finalizers ?? []).filter((each) => each !== finalizer);
-  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
-  await kube.patch(ETCD_PEERS, { namespace, name }, { metadata: { finalizers } }, options);
+async function releasePeer(kube: PeerWrites, peer: EtcdPeer, finalizer: string, signal: AbortSignal): Promise<Written> {
+  const others = (peer.metadata.finalizers ?? []).filter((each) => each !== finalizer);
+  await patchFinalizers(kube, ETCD_PEERS, peer, others, signal);
   return { kind: "external" };
-}
-
-function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
-  return { kind: "stored", resource, object };
 }

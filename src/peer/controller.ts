@@ -10,7 +10,7 @@ import { peerStage } from "#peer/stage.ts";
 import { failingStatus, mayWait, peerStatus, postponeStatusMs } from "#peer/status.ts";
 import { type PeerStep, targetOf } from "#peer/step.ts";
 import { StorageClasses } from "#peer/storage-classes.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import { type Controller, type Key, keysNamedBy } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
 import { statusWriter } from "#runtime/status-writer.ts";
 
@@ -73,7 +73,5 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
 
 /** The peer of a claim, ReplicaSet or pod, by its label. */
 export function peerKeysFor(object: KubeObject): readonly Key[] {
-  const name = object.metadata.labels?.[PEER_LABEL];
-  const { namespace } = object.metadata;
-  return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
+  return keysNamedBy(object, PEER_LABEL);
 }

@@ -2,7 +2,7 @@ import { CLAIMS_FINALIZER } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
+import { JOBS, PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
 import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import {
@@ -15,7 +15,7 @@ import {
 } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
-import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
+import { deleteClaim, deleteJob, patchFinalizers, patchMetadata, stored } from "#runtime/writes.ts";
 
 /** Kubernetes calls with which this controller writes. */
 export type RestoreWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
@@ -46,7 +46,7 @@ export async function actOnRestore(
       return await deleteJob(kube, step.job, signal);
     case "tellClaim":
       await needUntaken(kube, snapshot, signal);
-      return await tellClaim(kube, step.claim, step.annotations, signal);
+      return await patchMetadata(kube, PERSISTENT_VOLUME_CLAIMS, step.claim, { annotations: step.annotations }, signal);
     case "deleteClaim":
       await needGivenUp(kube, snapshot, signal);
       return await deleteClaim(kube, step.claim, signal);
@@ -137,37 +137,6 @@ async function liveCluster(
   signal: AbortSignal,
 ): Promise<EtcdCluster | undefined> {
   return await liveAt(kube, ETCD_CLUSTERS, { namespace, name: spec.clusterTemplate.clusterName }, signal);
-}
-
-/** Annotates the claim; preconditions are its uid and observed resourceVersion. */
-async function tellClaim(
-  kube: RestoreWrites,
-  { metadata }: PersistentVolumeClaim,
-  annotations: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
-  const patch = { metadata: { annotations } };
-  return stored(
-    PERSISTENT_VOLUME_CLAIMS,
-    await kube.patch(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, patch, options),
-  );
-}
-
-/**
- * Deletes the claim; preconditions are its uid and observed resourceVersion. A claim that was annotated with an
- * identity since then causes a conflict.
- */
-async function deleteClaim(
-  kube: RestoreWrites,
-  { metadata }: PersistentVolumeClaim,
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  const preconditions = { uid, resourceVersion };
-  await kube.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal, preconditions });
-  return { kind: "deleted", resource: PERSISTENT_VOLUME_CLAIMS, ref: { namespace, name }, uid };
 }
 
 /**

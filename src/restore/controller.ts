@@ -1,14 +1,14 @@
 import { WarningsReader } from "#agent-job/warnings.ts";
 import { RESTORE_LABEL } from "#api/names.ts";
-import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
-import { controllerOf, type KubeObject } from "#kube/kinds.ts";
+import { ETCD_RESTORES, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
+import type { KubeObject } from "#kube/kinds.ts";
 import { actOnRestore, type RestoreWrites } from "#restore/act.ts";
 import { observeRestore, type RestoreReads } from "#restore/observe.ts";
 import { planRestore } from "#restore/plan.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import { failingStatus, restoreStatus } from "#restore/status.ts";
 import { type RestoreStep, targetTextOf } from "#restore/step.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import { type Controller, type Key, keysNamedBy } from "#runtime/controller.ts";
 import { statusWriter } from "#runtime/status-writer.ts";
 
 /**
@@ -47,13 +47,5 @@ export function restoreController(
 
 /** The EtcdRestore of a Job or a pod: by label, or by owner when a Job has lost its label. */
 export function restoreKeysFor(object: KubeObject): readonly Key[] {
-  const owner = controllerOf(object);
-  const name = object.metadata.labels?.[RESTORE_LABEL] ?? (owner?.kind === ETCD_RESTORES.kind ? owner.name : undefined);
-  const { namespace } = object.metadata;
-  return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
-}
-
-/** Whether the restore has not ended, so that its cluster or source matters. */
-export function isOpen({ status }: EtcdRestore): boolean {
-  return status?.phase !== "Completed" && status?.phase !== "Failed";
+  return keysNamedBy(object, RESTORE_LABEL, ETCD_RESTORES);
 }

@@ -16,7 +16,7 @@ import {
 } from "#kit/snapshots/etcd-restore.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeObject, PersistentVolumeClaim, Pod, Ref } from "#kube/kinds.ts";
-import { isOpen, restoreController, restoreKeysFor } from "#restore/controller.ts";
+import { restoreController, restoreKeysFor } from "#restore/controller.ts";
 import { observeRestore, type RestoreReads } from "#restore/observe.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import { verdictOf } from "#restore/verdict.ts";
@@ -302,18 +302,13 @@ test("a Ready cluster's revision is read from a member with a ready pod and the 
   await expect(look({ snapshot: ready, members, revision: cancelled })).rejects.toThrow("stop");
 });
 
-test("Jobs and pods of a restore trigger its reconciliation, and ended restores are not open", () => {
+test("Jobs and pods of a restore trigger its reconciliation", () => {
   const [member] = restore().members;
   const { job, pods } = member!.filling!;
   const bare = { ...job, metadata: { ...job.metadata, labels: {} } };
   const others = { ...bare, metadata: { ...bare.metadata, ownerReferences: [] } };
   expect([job, pods[0]!, bare].map((each) => restoreKeysFor(each))).toEqual([[KEY], [KEY], [KEY]]);
   expect(restoreKeysFor(others)).toEqual([]);
-  expect(
-    [restore(), restore({ status: { phase: "Failed" } }), restore({ status: { phase: "Completed" } })].map((each) =>
-      isOpen(each.restore),
-    ),
-  ).toEqual([true, false, false]);
 });
 
 test("the status is written only when it differs, and an observation's error is written to it", async () => {

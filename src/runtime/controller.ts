@@ -1,5 +1,5 @@
 import type { Observed } from "#base/observed.ts";
-import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import { type AnyResource, controllerOf, type KubeObject, type Ref, type Resource } from "#kube/kinds.ts";
 import type { Plan, Resting } from "#runtime/decide.ts";
 import type { Stage } from "#runtime/urgency.ts";
 
@@ -11,6 +11,18 @@ export interface Key {
 
 export function keyText(key: Key): string {
   return `${key.namespace}/${key.name}`;
+}
+
+/**
+ * Key of the object that a label names.
+ * @param owner kind of that object: without the label, the controller of this kind is taken
+ */
+export function keysNamedBy(object: KubeObject, label: string, owner?: AnyResource): readonly Key[] {
+  const { namespace, labels } = object.metadata;
+  const controller = controllerOf(object);
+  const name =
+    labels?.[label] ?? (owner !== undefined && controller?.kind === owner.kind ? controller.name : undefined);
+  return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
 }
 
 /**

@@ -5,10 +5,10 @@ import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
-import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
+import { patchMetadata, stored } from "#runtime/writes.ts";
 import { beginningOf, isReading, isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
@@ -117,23 +117,15 @@ async function deleteBackup(kube: ScheduleWrites, { metadata }: EtcdBackup, sign
  */
 async function markBackup(
   kube: ScheduleWrites,
-  { metadata, spec }: EtcdBackup,
+  backup: EtcdBackup,
   isGoing: boolean,
   signal: AbortSignal,
 ): Promise<Written> {
-  const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
-  const others = finalizers.filter((each) => each !== OBJECT_FINALIZER);
-  const isHeld = isGoing || spec.objectPolicy === "Delete";
-  const patch = {
-    metadata: {
-      annotations: { [DELETE_OBJECT_ANNOTATION]: isGoing ? "true" : null },
-      finalizers: isHeld ? [...others, OBJECT_FINALIZER] : others,
-    },
+  const others = (backup.metadata.finalizers ?? []).filter((each) => each !== OBJECT_FINALIZER);
+  const isHeld = isGoing || backup.spec.objectPolicy === "Delete";
+  const metadata = {
+    annotations: { [DELETE_OBJECT_ANNOTATION]: isGoing ? "true" : null },
+    finalizers: isHeld ? [...others, OBJECT_FINALIZER] : others,
   };
-  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
-  return stored(ETCD_BACKUPS, await kube.patch(ETCD_BACKUPS, { namespace, name }, patch, options));
-}
-
-function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
-  return { kind: "stored", resource, object };
+  return await patchMetadata(kube, ETCD_BACKUPS, backup, metadata, signal);
 }

@@ -1,7 +1,7 @@
 import { SCHEDULE_LABEL } from "#api/names.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import type { KubeObject } from "#kube/kinds.ts";
-import type { Controller, Key } from "#runtime/controller.ts";
+import { type Controller, type Key, keysNamedBy } from "#runtime/controller.ts";
 import { statusWriter } from "#runtime/status-writer.ts";
 import { actOnSchedule, type ScheduleWrites } from "#schedule/act.ts";
 import { observeSchedule, type ScheduleReads } from "#schedule/observe.ts";
@@ -41,7 +41,6 @@ export function scheduleController(
 }
 
 /** The schedule of a backup, by its label. */
-export function scheduleKeysFor({ metadata: { namespace, labels } }: KubeObject): readonly Key[] {
-  const name = labels?.[SCHEDULE_LABEL];
-  return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
+export function scheduleKeysFor(object: KubeObject): readonly Key[] {
+  return keysNamedBy(object, SCHEDULE_LABEL);
 }

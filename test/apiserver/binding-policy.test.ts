@@ -8,9 +8,8 @@ import { definitionOf } from "#kit/servers/foreign-kind.ts";
 import { startShipped } from "#kit/servers/shipped.ts";
 import { etcdOf, etcdRole, etcdUser } from "#kit/snapshots/access.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { CERTIFICATES, type Resource, SECRETS } from "#kube/kinds.ts";
+import { CERTIFICATES, ownerReference, type Resource, SECRETS } from "#kube/kinds.ts";
 import { patchFinalizers } from "#runtime/writes.ts";
-import { ownedBy } from "#user/desired/binding.ts";
 import { bindingRequest } from "#user/desired/request.ts";
 
 // What the operator's account may do for roles and users, according to a real API server with the shipped manifests.
@@ -32,7 +31,7 @@ beforeAll(async () => {
 afterAll(async () => await server?.stop());
 
 const user = etcdUser();
-const OWNER = ownedBy(user);
+const OWNER = ownerReference(ETCD_USERS, user);
 
 function secret(change: object = {}, name = "app-binding", metadata: object = {}) {
   const its = { namespace, name, labels: bindingLabels("app"), ownerReferences: [OWNER], ...metadata };

@@ -1,8 +1,8 @@
 import type { Container } from "#agent-job/containers.ts";
 import { backupLabels } from "#api/names.ts";
-import { ownedBy } from "#backup/desired/owned.ts";
+import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import type { Draft, Job, Pod } from "#kube/kinds.ts";
+import { type Draft, type Job, ownerReference, type Pod } from "#kube/kinds.ts";
 
 // Why a Job, and not a pod?
 //   A Job replaces a pod that is evicted or lost with its node, even while no operator runs. It stays with its last pod
@@ -31,7 +31,8 @@ export interface Work {
 
 /** A Job of the backup, with restricted pod security and without a token. */
 export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft<Job> {
-  const { metadata, spec } = snapshot.backup;
+  const { backup } = snapshot;
+  const { metadata, spec } = backup;
   const { hopeless, activeDeadlineSeconds, backoffLimit = RETRIES, ...pod } = work;
   const labels = { ...backupLabels(metadata.name) };
   const ends = hopeless.map(({ container, exitCodes }) => ({
@@ -41,7 +42,7 @@ export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft
   return {
     apiVersion: "batch/v1",
     kind: "Job",
-    metadata: { namespace: metadata.namespace, name, labels, ownerReferences: [ownedBy(snapshot)] },
+    metadata: { namespace: metadata.namespace, name, labels, ownerReferences: [ownerReference(ETCD_BACKUPS, backup)] },
     spec: {
       backoffLimit,
       podFailurePolicy: {

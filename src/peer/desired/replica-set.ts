@@ -1,9 +1,8 @@
 import { draftText, withHash } from "#api/applied-hash.ts";
 import { memberLabels, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
-import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import type { Draft, ReplicaSet } from "#kube/kinds.ts";
-import { ownedBy } from "#peer/desired/owned.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { type Draft, ownerReference, type ReplicaSet } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 import { capacityOf, type PeerSnapshot } from "#peer/snapshot.ts";
 
@@ -24,7 +23,8 @@ export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
       name,
       labels,
       annotations: { [REVISION_ANNOTATION]: revisionOf(snapshot.peer.spec) },
-      ownerReferences: [ownedBy(snapshot)],
+      // Claims have no such reference: they outlive the EtcdPeer.
+      ownerReferences: [ownerReference(ETCD_PEERS, snapshot.peer)],
     },
     spec: {
       replicas: snapshot.isAsleep ? 0 : 1,

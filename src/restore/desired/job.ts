@@ -9,8 +9,8 @@ import {
   restoreJobName,
   restoreLabels,
 } from "#api/names.ts";
-import type { Draft, Job } from "#kube/kinds.ts";
-import { ownedBy } from "#restore/desired/owned.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
+import { type Draft, type Job, ownerReference } from "#kube/kinds.ts";
 import { podSpec } from "#restore/desired/pod.ts";
 import { untilOf } from "#restore/desired/tasks.ts";
 import type { SourceObject } from "#restore/object.ts";
@@ -45,7 +45,8 @@ export function restoreJob(
       namespace,
       name: restoreJobName(uid, member.ordinal),
       labels,
-      ownerReferences: [ownedBy(snapshot)],
+      // Claims and the EtcdCluster have no such reference: they outlive the EtcdRestore.
+      ownerReferences: [ownerReference(ETCD_RESTORES, snapshot.restore)],
     },
     spec: {
       backoffLimit: RETRIES,

@@ -20,7 +20,7 @@ import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { asSigner, isSameSigner } from "#certificates/trust.ts";
-import { apiVersionOf, controllerOf, type Draft, type OwnerReference, SECRETS, type Secret } from "#kube/kinds.ts";
+import { apiVersionOf, controllerOf, type Draft, ownerReference, SECRETS, type Secret } from "#kube/kinds.ts";
 import {
   isIssuedOtherwise,
   isNamedOtherwise,
@@ -224,14 +224,8 @@ function draftOf(
         ...(rotatedFor === undefined ? {} : { [ROTATED_FOR_ANNOTATION]: rotatedFor }),
         ...(madeFor === undefined || pair === "none" ? {} : { [APPLIED_HASH_ANNOTATION]: madeFor }),
       },
-      ownerReferences: [ownedBy(user)],
+      ownerReferences: [ownerReference(ETCD_USERS, user)],
     },
     type: BINDING_TYPE,
   };
-}
-
-/** The reference by which the garbage collector deletes the object with its EtcdUser. */
-export function ownedBy({ metadata: { name, uid } }: EtcdUser): OwnerReference {
-  const { kind } = ETCD_USERS;
-  return { apiVersion: apiVersionOf(ETCD_USERS), kind, name, uid, controller: true, blockOwnerDeletion: true };
 }

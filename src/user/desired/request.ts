@@ -2,11 +2,10 @@ import { isStale, withHash } from "#api/applied-hash.ts";
 import { bindingCertificateName, bindingLabels } from "#api/names.ts";
 import { lifeOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { isSameData } from "#base/hash.ts";
-import { apiVersionOf, CERTIFICATES, type Certificate, type Draft } from "#kube/kinds.ts";
+import { apiVersionOf, CERTIFICATES, type Certificate, type Draft, ownerReference } from "#kube/kinds.ts";
 import { orderOf } from "#user/credentials.ts";
-import { ownedBy } from "#user/desired/binding.ts";
 
 /** The cert-manager Certificate for a binding. */
 export function bindingRequest(user: EtcdUser, cluster: EtcdCluster): Draft<Certificate> {
@@ -18,7 +17,12 @@ export function bindingRequest(user: EtcdUser, cluster: EtcdCluster): Draft<Cert
   return withHash<Certificate>({
     apiVersion: apiVersionOf(CERTIFICATES),
     kind: CERTIFICATES.kind,
-    metadata: { namespace, name: secretName, labels: bindingLabels(name), ownerReferences: [ownedBy(user)] },
+    metadata: {
+      namespace,
+      name: secretName,
+      labels: bindingLabels(name),
+      ownerReferences: [ownerReference(ETCD_USERS, user)],
+    },
     spec: {
       secretName,
       issuerRef: { name: issuer, kind, group },
