@@ -1,6 +1,7 @@
 import { type CallSources, EtcdCalls, type Question, textOf } from "#access/calls.ts";
 import { clusterIdOf } from "#access/place.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { unlessAborted } from "#base/abort.ts";
 import type { Clock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
@@ -240,15 +241,8 @@ export class AccessReads {
 
 /** Waits for a shared answer. @throws OperatorError Cancelled when this caller is stopped */
 async function waitedFor<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(new OperatorError("Cancelled", "stopped while waiting for the answer"));
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([answer, stopped]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
+  const stopped = () => new OperatorError("Cancelled", "stopped while waiting for the answer");
+  return await unlessAborted(answer, signal, stopped);
 }
 
 function authStatusText({ status }: EtcdCluster): string {

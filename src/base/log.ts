@@ -1,4 +1,5 @@
 import { type DestinationStream, pino } from "pino";
+import { asOperatorError } from "./error.ts";
 
 /** Fields of a log line: a closed list, so that lines can be searched and no secret is logged by a spread. */
 interface LogFields {
@@ -84,6 +85,12 @@ function wrap(logger: pino.Logger): Log {
     error: (fields, message) => logger.error(fields, message),
     with: (fields) => wrap(logger.child(fields)),
   };
+}
+
+/** Logs a failure that is tried again: a cancelled call not at all, a defect of the operator as an error. */
+export function logFailure(log: Log, thrown: unknown, sentence: string): void {
+  const { code, message } = asOperatorError(thrown);
+  if (code !== "Cancelled") log[code === "Bug" ? "error" : "warn"]({ code, error: message }, sentence);
 }
 
 /** A log that drops everything, for tests. */

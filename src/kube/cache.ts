@@ -1,3 +1,4 @@
+import { unlessAborted } from "#base/abort.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { asOperatorError, OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
@@ -177,16 +178,10 @@ export class Cache<T extends KubeObject> {
    * @throws OperatorError Cancelled when the signal aborts or the cache is stopped first
    */
   async whenSynced(signal: AbortSignal): Promise<void> {
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
     const what = `waiting for the cache of ${this.#options.resource.plural}`;
-    const giveUp = (): void => reject(new OperatorError("Cancelled", what, { cause: signal.reason }));
-    signal.addEventListener("abort", giveUp, { once: true });
-    if (signal.aborted) giveUp();
-    try {
-      await Promise.race([Promise.all([this.#firstSync.promise, this.#renewed, this.#reflector.following()]), aborted]);
-    } finally {
-      signal.removeEventListener("abort", giveUp);
-    }
+    const stopped = () => new OperatorError("Cancelled", what, { cause: signal.reason });
+    const synced = Promise.all([this.#firstSync.promise, this.#renewed, this.#reflector.following()]);
+    await unlessAborted(synced, signal, stopped);
   }
 
   /**

@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
-import { asOperatorError, hasCode } from "#base/error.ts";
-import { type Log, silentLog } from "#base/log.ts";
+import { hasCode } from "#base/error.ts";
+import { type Log, logFailure, silentLog } from "#base/log.ts";
 import { rfc3339Micro } from "#base/timestamp.ts";
 import { FIELD_MANAGER, type KubeClient } from "./client.ts";
 import { isNamespaceGoing } from "./error.ts";
@@ -266,7 +266,7 @@ export class EventRecorder {
         if (hasCode(thrown, "KubeNotFound") && series.writtenCount > 0) {
           series.writtenCount = 0; // The server has deleted the event (after an hour): create it again.
         } else if (!hasCode(thrown, "KubeUnavailable", "KubeThrottled")) {
-          this.#tell(thrown);
+          logFailure(this.#log, thrown, "an event was not written");
           // NotFound on a create means that the namespace is missing: all its other events would be refused as well.
           if (isNamespaceGoing(thrown) || hasCode(thrown, "KubeNotFound"))
             this.#giveUpAll(series.draft.metadata.namespace);
@@ -340,11 +340,6 @@ export class EventRecorder {
 
   #drop(): void {
     this.#stats.dropped += 1;
-  }
-
-  #tell(thrown: unknown): void {
-    const { code, message } = asOperatorError(thrown);
-    if (code !== "Cancelled") this.#log.warn({ code, error: message }, "an event was not written");
   }
 }
 

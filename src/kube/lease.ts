@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "#base/clock.ts";
-import { asOperatorError, hasCode, OperatorError } from "#base/error.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
-import { type Log, silentLog } from "#base/log.ts";
+import { type Log, logFailure, silentLog } from "#base/log.ts";
 import type { CallOptions } from "./client.ts";
 import { LEASES } from "./kinds.ts";
 import { heldLease, releasedLease } from "./lease-record.ts";
@@ -133,7 +133,9 @@ export class Election {
    */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#look(signal, CALL_MS).catch((thrown: unknown) => this.#tellFailure(thrown, "the lease was not read"));
+      await this.#look(signal, CALL_MS).catch((thrown: unknown) =>
+        logFailure(this.#log, thrown, "the lease was not read"),
+      );
       this.#tellRival();
       if (!signal.aborted) await this.#pause(this.#durations.lookEveryMs, signal);
     }
@@ -153,7 +155,7 @@ export class Election {
       if (this.freeInMs > 0) return false;
       await this.#write(signal, this.#durations.renewDeadlineMs);
     } catch (thrown) {
-      this.#tellFailure(thrown, "the lease could not be taken");
+      logFailure(this.#log, thrown, "the lease could not be taken");
       return false;
     }
     this.#log.info({}, "this process leads");
@@ -195,7 +197,7 @@ export class Election {
       return true;
     } catch (thrown) {
       if (signal.aborted) return true;
-      this.#tellFailure(thrown, "the lease was not renewed");
+      logFailure(this.#log, thrown, "the lease was not renewed");
       if (!hasCode(thrown, "KubeConflict", "KubeNotFound", "KubeAlreadyExists")) return true;
     }
     return await this.#isStillOurs(signal, this.#leftMs());
@@ -206,7 +208,7 @@ export class Election {
     try {
       await this.#look(signal, withinMs);
     } catch (thrown) {
-      this.#tellFailure(thrown, "the lease could not be read");
+      logFailure(this.#log, thrown, "the lease could not be read");
       return true; // Unknown whether the lease is lost: the renew deadline decides.
     }
     if (this.#view.current?.spec?.holderIdentity === this.#identity) return true;
@@ -251,7 +253,7 @@ export class Election {
       try {
         this.#view.note(await this.#client.replace(LEASES, releasedLease(current, this.#clock.wallMs()), options));
       } catch (thrown) {
-        this.#tellFailure(thrown, "the lease was not given back");
+        logFailure(this.#log, thrown, "the lease was not given back");
         if (!hasCode(thrown, "KubeConflict") || !(await this.#isStillOurs(over.signal, RELEASE_MS))) break;
       }
     }
@@ -269,13 +271,6 @@ export class Election {
   /** Sleeps; returns early when the signal aborts, which callers check themselves. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     await this.#clock.sleep(ms, signal).catch(() => undefined);
-  }
-
-  #tellFailure(thrown: unknown, sentence: string): void {
-    const { code, message } = asOperatorError(thrown);
-    if (code === "Cancelled") return;
-    if (code === "Bug") this.#log.error({ code, error: message }, sentence);
-    else this.#log.warn({ code, error: message }, sentence);
   }
 }
 

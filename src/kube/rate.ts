@@ -1,3 +1,4 @@
+import { unlessAborted } from "#base/abort.ts";
 import type { Clock } from "#base/clock.ts";
 
 // Why not a library?
@@ -58,7 +59,7 @@ export class TokenBucket {
   take(signal: AbortSignal): Promise<void> {
     const turn = this.#last.then(() => this.#takeNext(signal));
     this.#last = turn.catch(() => undefined); // The caller gets the rejection; the next in the queue continues.
-    return unlessAborted(turn, signal);
+    return unlessAborted(turn, signal); // Not only when the call is the first in the queue.
   }
 
   async #takeNext(signal: AbortSignal): Promise<void> {
@@ -74,17 +75,5 @@ export class TokenBucket {
     const gained = ((nowMs - this.#filledAtMs) / 1000) * this.#limits.qps;
     this.#tokens = Math.min(this.#limits.burst, this.#tokens + gained);
     this.#filledAtMs = nowMs;
-  }
-}
-
-/** Rejects as soon as the signal aborts, instead of when the call reaches the head of the queue. */
-async function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const giveUp = (): void => reject(signal.reason);
-  signal.addEventListener("abort", giveUp, { once: true });
-  try {
-    await Promise.race([turn, aborted]);
-  } finally {
-    signal.removeEventListener("abort", giveUp);
   }
 }

@@ -68,7 +68,7 @@ export async function migrate({ kube, clock, log }: Tools, kind: AnyResource, si
   const refs = await namesOf(kube, kind, signal);
   const failures: OperatorError[] = [];
   for (const ref of refs) {
-    const failure = await storeAnew(kube, kind, ref, signal);
+    const failure = await rewrite(kube, kind, ref, signal);
     if (failure !== undefined) failures.push(failure);
     await clock.sleep(PAUSE_MS, signal);
   }
@@ -101,7 +101,7 @@ async function namesOf(kube: Tools["kube"], kind: AnyResource, signal: AbortSign
 }
 
 /** Writes the status of one object unchanged. @returns the failure, prefixed with the object's name, if any */
-async function storeAnew(kube: Tools["kube"], kind: AnyResource, ref: Ref, signal: AbortSignal) {
+async function rewrite(kube: Tools["kube"], kind: AnyResource, ref: Ref, signal: AbortSignal) {
   try {
     const object = await kube.get(kind, ref, { signal });
     await kube.replace(kind, object, { signal, subresource: "status" });

@@ -1,3 +1,4 @@
+import { unlessAborted } from "#base/abort.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -21,14 +22,7 @@ export class StorageClasses {
     this.#pending ??= this.#list().finally(() => {
       this.#pending = undefined;
     });
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const giveUp = (): void => reject(signal.reason);
-    signal.addEventListener("abort", giveUp, { once: true });
-    try {
-      return await Promise.race([this.#pending, aborted]);
-    } finally {
-      signal.removeEventListener("abort", giveUp);
-    }
+    return await unlessAborted(this.#pending, signal);
   }
 
   /** Storage classes only improve a message, so a failed read does not stop the observation of a member. */

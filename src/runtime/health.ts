@@ -1,6 +1,7 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { Registry } from "prom-client";
 import { answerWithin, type ConnectionLimits } from "#base/connection-limit.ts";
+import { closeNow, listen } from "#base/listen.ts";
 import type { Log } from "#base/log.ts";
 
 /** Time for a request to arrive, in milliseconds. */
@@ -64,19 +65,7 @@ export async function serveHealth(options: {
   });
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, resolve);
-  });
+  const port = await listen(server, options.port);
   server.on("error", (error) => options.log.error({ error: error.message }, "the health server failed"));
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : options.port;
-  return { port, close: () => closed(server) };
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
+  return { port, close: () => closeNow(server) };
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer, type Server } from "node:https";
+import { createServer } from "node:https";
 import type { Registry } from "prom-client";
 import { answerWithin, type ConnectionLimits } from "#base/connection-limit.ts";
+import { closeNow, listen } from "#base/listen.ts";
 import type { Log } from "#base/log.ts";
 import type { MetricsAccess } from "./metrics-access.ts";
 
@@ -50,16 +51,12 @@ export async function serveMetrics(options: {
   server.headersTimeout = ARRIVE_WITHIN_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.on("tlsClientError", (error) => log.debug({ error: error.message }, "a TLS handshake failed"));
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, resolve);
-  });
+  const port = await listen(server, options.port);
   server.on("error", (error) => log.error({ error: error.message }, "the metrics server failed"));
-  const address = server.address();
   return {
-    port: typeof address === "object" && address !== null ? address.port : options.port,
+    port,
     use: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
-    close: () => closed(server),
+    close: () => closeNow(server),
   };
 }
 
@@ -82,11 +79,4 @@ async function respond(
   } catch (thrown) {
     send(500, `${thrown}\n`);
   }
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

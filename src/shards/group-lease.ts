@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "#base/clock.ts";
-import { asOperatorError, type ErrorCode, hasCode } from "#base/error.ts";
-import { type Log, silentLog } from "#base/log.ts";
+import { type ErrorCode, hasCode } from "#base/error.ts";
+import { type Log, logFailure, silentLog } from "#base/log.ts";
 import { rfc3339Micro } from "#base/timestamp.ts";
 import type { CallOptions, JsonPatch } from "#kube/client.ts";
 import { type Draft, LEASES, type Lease } from "#kube/kinds.ts";
@@ -114,7 +114,7 @@ export class GroupLease {
         await this.#pause(this.#random() * APART_MS, signal);
       }
     } catch (thrown) {
-      this.#tellFailure(thrown, "the group's lease was not renewed");
+      logFailure(this.#log, thrown, "the group's lease was not renewed");
     }
   }
 
@@ -170,7 +170,7 @@ export class GroupLease {
         await this.#pause(this.#random() * APART_MS, over.signal);
       }
     } catch (thrown) {
-      this.#tellFailure(thrown, "this process could not be removed from its group's lease");
+      logFailure(this.#log, thrown, "this process could not be removed from its group's lease");
     } finally {
       cancel();
     }
@@ -223,13 +223,6 @@ export class GroupLease {
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     await this.#clock.sleep(ms, signal).catch(() => undefined); // Aborted: the caller checks the signal itself.
-  }
-
-  #tellFailure(thrown: unknown, sentence: string): void {
-    const { code, message } = asOperatorError(thrown);
-    if (code === "Cancelled") return;
-    if (code === "Bug") this.#log.error({ code, error: message }, sentence);
-    else this.#log.warn({ code, error: message }, sentence);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerWithin, type ConnectionLimits } from "#base/connection-limit.ts";
 import { asOperatorError } from "#base/error.ts";
+import { listen } from "#base/listen.ts";
 import type { Log } from "#base/log.ts";
 import { BodyBudget, type BodyLimits, type HeldBody, parsed, RefusedBody, readBody } from "./body.ts";
 
@@ -146,14 +147,10 @@ export async function serveWebhooks(options: {
     if (!isUnasked(error, socket)) refuse(error, socket);
   });
   server.on("tlsClientError", (error) => options.log.debug({ error: error.message }, "a TLS handshake failed"));
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, resolve);
-  });
+  const port = await listen(server, options.port);
   server.on("error", (error) => options.log.error({ error: error.message }, "the webhook server failed"));
-  const address = server.address();
   return {
-    port: typeof address === "object" && address !== null ? address.port : options.port,
+    port,
     use: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
     close: () => {
       service.isLeaving = true;
