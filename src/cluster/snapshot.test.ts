@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
+import { healthOf } from "#cluster/members/member-health.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, LATER_ID, NOW } from "#kit/snapshots/cluster.ts";
 import { withAlarms } from "#kit/snapshots/cluster-changes.ts";
@@ -9,7 +10,6 @@ import {
   type ClusterSnapshot,
   corruptMembers,
   fullMembers,
-  healthOf,
   isDataDisputed,
   isFounder,
   isQuiet,

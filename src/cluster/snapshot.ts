@@ -10,7 +10,6 @@ import type { Observed } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 import type { SeenAuth } from "#cluster/auth/seen.ts";
 import type { SpecTimes } from "#cluster/observe/spec-times.ts";
-import { whyNotMeant } from "#etcd/not-meant.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import {
@@ -207,7 +206,7 @@ export interface MemberHistory {
    * For how long the member has had no pod, in milliseconds; 0 if it has one now, or had in the previous observation.
    */
   readonly podlessForMs: number;
-  /** For how long only the readiness of its pod has been missing, in milliseconds: see `missingReadiness`. */
+  /** For how long it has lacked only the readiness of its sidecars, in milliseconds: `sidecarReadiness` of `Lack`. */
   readonly unreadyForMs: number;
   /**
    * Total time, in milliseconds, that earlier joining members took that were removed before they started. Reset when
@@ -316,43 +315,6 @@ export function byOrdinal(snapshot: ClusterSnapshot): (a: string, b: string) => 
   const ordinal = (name: string) => ordinalOf(snapshot.cluster.metadata.name, name) ?? Number.MAX_SAFE_INTEGER;
   return (a, b) => ordinal(a) - ordinal(b);
 }
-
-/** The health of a member, derived from its answer. */
-export type MemberHealth =
-  | { readonly is: "healthy"; readonly status: EndpointStatus }
-  /** The member participates in the quorum and does not serve clients yet. */
-  | { readonly is: "unpublished"; readonly why: string }
-  | { readonly is: "unhealthy"; readonly why: string; readonly status: EndpointStatus | undefined }
-  /** The answer comes from another cluster or another member, and is never used. */
-  | { readonly is: "stranger"; readonly why: string };
-
-/**
- * The health of a member. A healthy one answers with the expected IDs and follows a leader.
- * @param id the member's recorded ID in hexadecimal
- */
-export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): MemberHealth {
-  const clusterID = identityOf(snapshot)?.clusterID;
-  const answer = snapshot.endpoints.get(peer);
-  if (answer === undefined) return { is: "unhealthy", why: "it has no running pod", status: undefined };
-  if (answer.is === "absent") return { is: "unhealthy", why: "it gave no answer", status: undefined };
-  if (answer.is === "unknown") return unanswered(snapshot, snapshot.unpublished.get(peer), id, answer.why);
-  const status = answer.value;
-  const stranger = whyNotMeant(status, clusterID, id);
-  if (stranger !== undefined) return { is: "stranger", why: stranger };
-  if (status.leaderId === undefined) return { is: "unhealthy", why: "it has no leader", status };
-  if (corruptMembers(snapshot).includes(id)) return { is: "unhealthy", why: CORRUPT, status };
-  return { is: "healthy", status };
-}
-
-/** @param self the ID that the member reports, if it passes etcd's health check */
-function unanswered(snapshot: ClusterSnapshot, self: MemberId | undefined, id: string, why: string): MemberHealth {
-  if (self === undefined || isFounder(snapshot.cluster, id)) return { is: "unhealthy", why, status: undefined };
-  if (hexOf(self) !== id) return { is: "stranger", why: `it runs as member ${hexOf(self)} instead of ${id}` };
-  if (corruptMembers(snapshot).includes(id)) return { is: "unhealthy", why: CORRUPT, status: undefined };
-  return { is: "unpublished", why: "it takes part in the quorum, but does not serve clients" };
-}
-
-const CORRUPT = "its data differs from the others' (alarm CORRUPT)";
 
 /**
  * Whether the ID is that of a first member. All first members compute these IDs from their flags, so another cluster

@@ -26,7 +26,7 @@ import { whyNotRunning } from "#kube/pod.ts";
 import { type Condition, withCondition } from "#runtime/conditions.ts";
 import type { FailingReason } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
-import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "./snapshot.ts";
+import { type ClusterSnapshot, identityOf, isQuiet, saidByPeer } from "./snapshot.ts";
 import type { ClusterStep } from "./step.ts";
 
 /** The function that computes each condition (api/conditions.ts). */
@@ -126,8 +126,7 @@ export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): b
 }
 
 function memberStatus(snapshot: ClusterSnapshot, member: KnownMember): MemberStatus {
-  const { name, id, isLearner, isOurs } = member;
-  const health = healthOf(snapshot, name, id);
+  const { name, id, isLearner, isOurs, health } = member;
   const status = "status" in health ? health.status : undefined;
   const asleep = sleeps(snapshot) ? "it is stopped: spec.replicas is 0" : undefined;
   const isWell = health.is === "healthy" || isQuiet(snapshot);
@@ -145,7 +144,7 @@ function memberStatus(snapshot: ClusterSnapshot, member: KnownMember): MemberSta
     ...(version === undefined ? {} : { version }),
     ...(entriesFrom === undefined ? {} : { raftEntriesFrom: entriesFrom }),
     ...(isOurs ? { upToDate: isUpToDate(snapshot, name) } : {}),
-    ...(health.is === "healthy" || health.is === "unpublished" ? {} : { since: sickSince(snapshot, id) }),
+    ...(health.is === "healthy" || health.is === "unpublished" ? {} : { since: sickSince(snapshot, member) }),
     ...(message === undefined ? {} : { message }),
   };
 }
@@ -160,8 +159,8 @@ const SAME_MOMENT_MS = 2_000;
  * The time of the first observation that found the member unhealthy. Kept across observations and restarts of the
  * operator, until the member is healthy.
  */
-function sickSince(snapshot: ClusterSnapshot, id: string): string {
-  const { sickForMs = 0, wellMsAgo } = snapshot.histories.get(id) ?? {};
+function sickSince(snapshot: ClusterSnapshot, { id, history }: KnownMember): string {
+  const { sickForMs, wellMsAgo } = history;
   const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id)?.since;
   const lastWellMs = wellMsAgo === undefined ? Number.NEGATIVE_INFINITY : snapshot.takenAtMs - wellMsAgo;
   const holds = recorded !== undefined && Date.parse(recorded) >= lastWellMs - SAME_MOMENT_MS;

@@ -1,7 +1,7 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { memberNamed, participatesInQuorum } from "#cluster/members/members.ts";
+import { memberNamed } from "#cluster/members/members.ts";
 import { isDown } from "#cluster/members/standstill.ts";
 import { hasPendingRestart } from "#cluster/update/rolling.ts";
 import type { Draft } from "#kube/kinds.ts";
@@ -36,8 +36,7 @@ export function interruptedBy(snapshot: ClusterSnapshot, step: ClusterStep): str
 function givesTurn(snapshot: ClusterSnapshot, { live, peer }: { live: EtcdPeer; peer: Draft<EtcdPeer> }): boolean {
   const { name } = live.metadata;
   const member = memberNamed(snapshot, name);
-  if (peer.spec === undefined || member === undefined || member.isLearner || !participatesInQuorum(snapshot, member))
-    return false;
+  if (peer.spec === undefined || member === undefined || member.isLearner || !member.participatesInQuorum) return false;
   return revisionOf(peer.spec) !== revisionOf(live.spec) && !hasPendingRestart(snapshot, live);
 }
 

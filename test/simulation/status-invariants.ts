@@ -1,4 +1,4 @@
-import { runningRevision } from "#cluster/update/versions.ts";
+import { runningRevision } from "#cluster/members/member-state.ts";
 import type { Pod } from "#kube/kinds.ts";
 import type { Condition } from "#runtime/conditions.ts";
 import type { Invariant } from "./memory.ts";

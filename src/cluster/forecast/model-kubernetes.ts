@@ -4,8 +4,8 @@ import { clientScheme } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { isWaking } from "#cluster/lifecycle/sleep.ts";
-import { idOf, type KnownMember, knownMembers, participatesInQuorum } from "#cluster/members/members.ts";
-import { sickForMs, unfitForMs, votersToReplace } from "#cluster/members/patience.ts";
+import { idOf, type KnownMember, knownMembers } from "#cluster/members/members.ts";
+import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { needsHelp } from "#kube/pod.ts";
@@ -76,7 +76,7 @@ function withRunning(
 /** Whether the member is unhealthy, and is not expected to recover without a person. */
 function needsPatience(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const pod = snapshot.pods.get(member.name);
-  const isHelpless = !participatesInQuorum(snapshot, member) && pod !== undefined && needsHelp(pod);
-  const forMs = Math.max(sickForMs(snapshot, member), unfitForMs(snapshot, member));
+  const isHelpless = !member.participatesInQuorum && pod !== undefined && needsHelp(pod);
+  const forMs = Math.max(member.history.sickForMs, member.history.unfitForMs);
   return isHelpless || forMs >= snapshot.memberTimeoutMs;
 }

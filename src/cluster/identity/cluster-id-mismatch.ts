@@ -1,13 +1,11 @@
 import { knownMembers } from "#cluster/members/members.ts";
 import type { Case, Verdict } from "#cluster/readiness/verdict.ts";
-import { healthOf } from "#cluster/snapshot.ts";
 
 /** Condition ClusterIDMismatch: whether a member answers with another cluster ID. Absent until that has happened. */
 export function clusterIdMismatch({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
-  const strangers = knownMembers(snapshot).flatMap(({ name, id }) => {
-    const health = healthOf(snapshot, name, id);
-    return health.is === "stranger" ? [`${name}: ${health.why}`] : [];
-  });
+  const strangers = knownMembers(snapshot).flatMap(({ name, health }) =>
+    health.is === "stranger" ? [`${name}: ${health.why}`] : [],
+  );
   if (strangers.length > 0) return { status: "True", reason: "OtherClusterAnswered", message: strangers.join("; ") };
   const toldBefore =
     snapshot.cluster.status?.conditions?.some((condition) => condition.type === "ClusterIDMismatch") ?? false;

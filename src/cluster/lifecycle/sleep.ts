@@ -1,8 +1,7 @@
 import { pausedBy } from "#api/pause.ts";
 import { isAsleep, isToSleep } from "#api/sleep.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { type KnownMember, ownVoters, participatesInQuorum, votersOf } from "#cluster/members/members.ts";
-import { hasNoClaim, isDataWrong } from "#cluster/members/patience.ts";
+import { type KnownMember, ownVoters, votersOf } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf, remembered } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { isOver } from "#kube/pod.ts";
@@ -33,7 +32,7 @@ export function sleepText(snapshot: ClusterSnapshot): string | undefined {
 export function lostAsleepText(snapshot: ClusterSnapshot): string | undefined {
   const founders = identityOf(snapshot)?.initialMembers ?? [];
   const hasData = (member: KnownMember) => founders.every(({ id, joined }) => id !== member.id || joined);
-  const lost = ownVoters(snapshot).filter((member) => hasData(member) && hasNoClaim(snapshot, member));
+  const lost = ownVoters(snapshot).filter((member) => hasData(member) && member.data.claim === "none");
   if (lost.length === 0) return undefined;
   const voters = votersOf(snapshot).length;
   const [left, needed] = [voters - lost.length, quorumOf(voters)];
@@ -68,7 +67,7 @@ export const waking = remembered((snapshot): readonly KnownMember[] => {
   if (!isWokenJustNow(snapshot)) return [];
   return ownVoters(snapshot).filter(
     (member) =>
-      member.hasStarted && !isBack(snapshot, member) && !isDataWrong(snapshot, member) && !hasNoClaim(snapshot, member),
+      member.hasStarted && !isBack(snapshot, member) && member.data.fault === "none" && member.data.claim !== "none",
   );
 });
 
@@ -80,7 +79,7 @@ const LATE_STOP_MS = 10_000;
 
 /** Whether the member participates in the quorum and is not about to stop: etcd serves until its pod ends. */
 function isBack(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  if (!participatesInQuorum(snapshot, member)) return false;
+  if (!member.participatesInQuorum) return false;
   const { creationTimestamp, deletionTimestamp } = snapshot.pods.get(member.name)?.metadata ?? {};
   if (deletionTimestamp !== undefined) return false;
   const { since = "", wokenAt = "" } = snapshot.cluster.status?.sleep ?? {};

@@ -3,7 +3,6 @@ import type { ClusterGuard } from "#cluster/step.ts";
 import { hasTrait } from "#cluster/step-traits.ts";
 import { leavingBy } from "#cluster/touched.ts";
 import { whyRestartHeld, whyScaleDownHeld, whySleepHeld } from "./dying-claims.ts";
-import { neverRan, neverVoted } from "./learners.ts";
 import { knownMembers, memberById, ownVoters } from "./members.ts";
 import { isSurplusLearner } from "./surplus.ts";
 
@@ -38,8 +37,8 @@ export const askedToDelete: ClusterGuard = {
     if (!isClaimGoing(removal)) return undefined;
     const member = knownMembers(snapshot).find((each) => each.name === name);
     if (member === undefined) return `${name} is not a member`;
-    if (removal === "never-started") return neverRan(snapshot, member) ? undefined : `${name} may hold data`;
-    if (removal === "never-voted") return neverVoted(snapshot, member) ? undefined : `${name} may have had a vote`;
+    if (removal === "never-started") return member.data.neverRan ? undefined : `${name} may hold data`;
+    if (removal === "never-voted") return member.data.neverVoted ? undefined : `${name} may have had a vote`;
     const asked = ownVoters(snapshot).length > snapshot.cluster.spec.replicas || isSurplusLearner(snapshot, member);
     return asked ? undefined : "spec.replicas does not ask for fewer members";
   },

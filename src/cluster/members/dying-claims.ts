@@ -1,7 +1,7 @@
 import { isToSleep } from "#api/sleep.ts";
+import { claimOf } from "#cluster/members/listed-members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
-import { claimOf, type KnownMember, ownVoters, participatesInQuorum, spareVoters, votersOf } from "./members.ts";
-import { hasLostData } from "./patience.ts";
+import { type KnownMember, ownVoters, spareVoters, votersOf } from "./members.ts";
 
 // A claim with a deletion timestamp exists, with its data, until its pod ends (finalizer kubernetes.io/pvc-protection).
 // The deletion cannot be undone.
@@ -18,7 +18,7 @@ const ADVICE =
 export function whyRestartHeld(snapshot: ClusterSnapshot, name: string): string | undefined {
   const voters = votersOf(snapshot);
   const dying = voters.filter((member) => member.name === name && hasDyingClaim(snapshot, member));
-  const left = voters.filter((member) => member.name !== name && participatesInQuorum(snapshot, member));
+  const left = voters.filter((member) => member.name !== name && member.participatesInQuorum);
   const advice = "make a backup, or retain the PersistentVolume; then delete the pod, which deletes the data";
   const why = whyHeld(voters.length, dying, left, `in the quorum; ${advice}`);
   if (why !== undefined || dying.length === 0) return why;
@@ -33,7 +33,7 @@ export function whyRestartHeld(snapshot: ClusterSnapshot, name: string): string 
 export function whySleepHeld(snapshot: ClusterSnapshot): string | undefined {
   const dying = ownVoters(snapshot).filter((member) => hasDyingClaim(snapshot, member));
   const voters = votersOf(snapshot);
-  const left = voters.filter((member) => !dying.includes(member) && mayHaveData(snapshot, member));
+  const left = voters.filter((member) => !dying.includes(member) && mayHaveData(member));
   return whyHeld(voters.length, dying, left, `with data; ${ADVICE}`);
 }
 
@@ -41,7 +41,7 @@ export function whySleepHeld(snapshot: ClusterSnapshot): string | undefined {
 export function whyScaleDownHeld(snapshot: ClusterSnapshot, name: string): string | undefined {
   const { replicas } = snapshot.cluster.spec;
   const canBeReplaced = spareVoters(replicas, replicas - 1) >= 0;
-  const voters = ownVoters(snapshot).filter((member) => mayHaveData(snapshot, member));
+  const voters = ownVoters(snapshot).filter((member) => mayHaveData(member));
   if (canBeReplaced || !voters.some((member) => member.name === name)) return undefined;
   const dying = voters.filter((member) => hasDyingClaim(snapshot, member));
   const left = voters.filter((member) => !dying.includes(member) && member.name !== name);
@@ -72,10 +72,8 @@ function whyHeld(
 
 /** Whether the claim of the member, and its data, is deleted once its pod ends. */
 export function hasDyingClaim(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  if (!mayHaveData(snapshot, member) && !mayHaveRun(snapshot, member)) return false;
-  return snapshot.claims.some(
-    ({ metadata }) => metadata.name === member.name && metadata.deletionTimestamp !== undefined,
-  );
+  if (!mayHaveData(member) && !mayHaveRun(snapshot, member)) return false;
+  return member.data.claim === "dying";
 }
 
 /**
@@ -83,7 +81,7 @@ export function hasDyingClaim(snapshot: ClusterSnapshot, member: KnownMember): b
  * claim has a volume that is not known to be empty. No decision relies on its data.
  */
 function mayHaveRun(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  if (!isForming(snapshot) || hasLostData(snapshot, member)) return false;
+  if (!isForming(snapshot) || member.data.isLost) return false;
   return claimOf(snapshot, member)?.spec?.volumeName !== undefined;
 }
 
@@ -91,6 +89,6 @@ function mayHaveRun(snapshot: ClusterSnapshot, member: KnownMember): boolean {
  * Whether the member has data, as far as is known. A member that never started has none. The volume of a member that
  * was added by hand is not visible.
  */
-function mayHaveData(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return member.hasStarted && (!member.isOurs || !hasLostData(snapshot, member));
+function mayHaveData(member: KnownMember): boolean {
+  return member.hasStarted && (!member.isOurs || !member.data.isLost);
 }

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { present } from "#base/observed.ts";
+import { mayHoldData } from "#cluster/members/listed-members.ts";
+import { memberById } from "#cluster/members/members.ts";
 import { awaitLearner } from "#cluster/members/rules/await-learner.ts";
 import { giveUpLearner } from "#cluster/members/rules/give-up-learner.ts";
 import { promoteLearner } from "#cluster/members/rules/promote-learner.ts";
@@ -21,7 +23,6 @@ import {
 } from "#kit/snapshots/cluster.ts";
 import { readySince } from "#kit/snapshots/cluster-changes.ts";
 import { isInSync } from "./learners.ts";
-import { mayHoldData } from "./members.ts";
 import { oneAtATime } from "./turn-guard.ts";
 
 // How long a learner may take, and when it is removed for a lost voter.
@@ -183,12 +184,12 @@ function at(indexes: Readonly<Record<string, number>>): ClusterSnapshot {
   return { ...arrival, endpoints: new Map(endpoints) };
 }
 
-const learner = { name: "my-etcd-3", id: LATER_ID, isLearner: true, hasStarted: true, isOurs: true, peerUrls: [] };
+const isLearnerInSync = (given: ClusterSnapshot) => isInSync(given, memberById(given, LATER_ID)!);
 
 test("learners: isInSync compares a learner with the most advanced answering voter", () => {
-  expect(isInSync(at({ "my-etcd-0": 100, "my-etcd-3": 95 }), learner)).toBe(true);
-  expect(isInSync(at({ "my-etcd-0": 10, "my-etcd-1": 100, "my-etcd-3": 50 }), learner)).toBe(false);
-  expect(isInSync(at({ "my-etcd-3": 50 }), learner)).toBe(false); // no voter reports an index
+  expect(isLearnerInSync(at({ "my-etcd-0": 100, "my-etcd-3": 95 }))).toBe(true);
+  expect(isLearnerInSync(at({ "my-etcd-0": 10, "my-etcd-1": 100, "my-etcd-3": 50 }))).toBe(false);
+  expect(isLearnerInSync(at({ "my-etcd-3": 50 }))).toBe(false); // no voter reports an index
 });
 
 test("promote-learner: proposes an unfenced learner until its deadline has passed", () => {

@@ -3,8 +3,7 @@ import { hasTrait, STEP_TRAITS } from "#cluster/step-traits.ts";
 import { interruptedBy, isHarmless } from "#cluster/touched.ts";
 import { hexOf } from "#etcd/types.ts";
 import { isHeldByCertificates } from "./growth.ts";
-import { knownMembers, participatesInQuorum, spareVoters, votersOf } from "./members.ts";
-import { sickForMs } from "./patience.ts";
+import { knownMembers, spareVoters, votersOf } from "./members.ts";
 
 /** No change of members or data without a linearizable member list. */
 export const needMemberList: ClusterGuard = {
@@ -26,7 +25,7 @@ export const restartKeepsQuorum: ClusterGuard = {
     const voters = votersOf(snapshot);
     if (!voters.some(({ name }) => name === stops)) return undefined;
     if (voters.length < 3 && (snapshot.cluster.spec.replicas < 3 || isHeldByCertificates(snapshot))) return undefined;
-    const healthy = voters.filter((member) => member.name !== stops && participatesInQuorum(snapshot, member)).length;
+    const healthy = voters.filter((member) => member.name !== stops && member.participatesInQuorum).length;
     const isEnough = spareVoters(voters.length, healthy) >= 0;
     return isEnough ? undefined : `${healthy} of ${voters.length} voters would be healthy: less than a quorum`;
   },
@@ -56,12 +55,12 @@ export const keepQuorum: ClusterGuard = {
     const addsVote = givesVote(step);
     if (!addsVote && target.isLearner) return undefined; // A learner has no vote, so no quorum changes.
     const voters = votersOf(snapshot).length;
-    const healthy = votersOf(snapshot).filter((member) => participatesInQuorum(snapshot, member)).length;
-    const after = { voters: voters + change, healthy: healthy + (participatesInQuorum(snapshot, target) ? change : 0) };
+    const healthy = votersOf(snapshot).filter((member) => member.participatesInQuorum).length;
+    const after = { voters: voters + change, healthy: healthy + (target.participatesInQuorum ? change : 0) };
     const spare = spareVoters(after.voters, after.healthy);
     const counted = `${after.healthy} of ${after.voters} voters would be healthy`;
     if (after.voters < 1 || spare < 0) return `${counted}: less than a quorum`;
-    const mayBeWell = participatesInQuorum(snapshot, target) || sickForMs(snapshot, target) < DOUBT_MS;
+    const mayBeWell = target.participatesInQuorum || target.history.sickForMs < DOUBT_MS;
     const takesSpare = addsVote ? spare < spareVoters(voters, healthy) : mayBeWell;
     return spare === 0 && takesSpare && snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
   },

@@ -1,13 +1,11 @@
 import { waking } from "#cluster/lifecycle/sleep.ts";
 import { isAtRest, REST_VOUCHED_MS } from "#cluster/observe/rest.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
-import { missingReadiness, restartBlocker } from "#cluster/update/fitness.ts";
-import { canary, isStartingWithUpdate, runsUpdate } from "#cluster/update/rolling.ts";
-import { runningRevision } from "#cluster/update/versions.ts";
+import { lacksOnly } from "#cluster/update/fitness.ts";
+import { canary } from "#cluster/update/rolling.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
-import { hasYetToStart, lacksOnlyPod, ownArriving } from "./learners.ts";
-import { isHealthy, isResizing, type KnownMember, knownMembers, participatesInQuorum } from "./members.ts";
-import { hasIndirectSignOfLife } from "./patience.ts";
+import { ownArriving } from "./learners.ts";
+import { isResizing, type KnownMember, knownMembers } from "./members.ts";
 
 /**
  * How much time before it one observation covers, in milliseconds: longer than any rule waits (10 s). Longer gaps count
@@ -99,29 +97,28 @@ export class HealthLog {
     const isEvidence = snapshot.members.is === "present" && !isPaused(snapshot);
     const members = new Map<string, MemberRecord>();
     for (const member of knownMembers(snapshot)) {
+      const { container, template } = member;
       const last = before?.members.get(member.id);
-      const isSick = !participatesInQuorum(snapshot, member);
-      const isVouched = isSick && hasIndirectSignOfLife(snapshot, member);
+      const isSick = !member.participatesInQuorum;
       const counts = isEvidence && peerNamed(snapshot, member.name) !== undefined;
-      const isLost = isSick && !isVouched;
-      const isUnfit = restartBlocker(snapshot, member) !== undefined;
+      const isLost = isSick && !member.isVouchedFor;
+      const isUnfit = member.lacks.length > 0;
       const withNew = (before = NO_REVISION, isCounted: boolean) =>
-        countedWith(runningRevision(snapshot.pods.get(member.name)), before, sinceMs, isCounted);
-      const coming = isLost ? withNew(last?.coming, counts && isStartingWithUpdate(snapshot, member)) : NO_REVISION;
+        countedWith(template.revision, before, sinceMs, isCounted);
+      const coming = isLost ? withNew(last?.coming, counts && template.isStarting) : NO_REVISION;
       members.set(member.id, {
-        known: counted(last?.known ?? NOTHING, sinceMs, isEvidence && !lacksOnlyPod(snapshot, member)),
+        known: counted(last?.known ?? NOTHING, sinceMs, isEvidence && !member.data.lacksOnlyPod),
         sick: isSick ? counted(last?.sick ?? NOTHING, sinceMs) : NOTHING,
         lost: isLost
           ? counted(last?.lost ?? NOTHING, sinceMs, counts && !isAwaited(snapshot, member, coming))
           : NOTHING,
         coming,
-        silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
+        silent: member.health.is === "healthy" ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
         unfit: isUnfit ? counted(last?.unfit ?? NOTHING, sinceMs) : NOTHING,
-        tried: isUnfit ? withNew(last?.tried, runsUpdate(snapshot, member)) : NO_REVISION,
-        podless: snapshot.pods.has(member.name) ? NOTHING : counted(last?.podless ?? NOTHING, sinceMs),
-        unready:
-          missingReadiness(snapshot, member) === "beside etcd" ? counted(last?.unready ?? NOTHING, sinceMs) : NOTHING,
-        isStarting: hasYetToStart(snapshot, member),
+        tried: isUnfit ? withNew(last?.tried, template.isOfUpdate) : NO_REVISION,
+        podless: container.is === "none" ? counted(last?.podless ?? NOTHING, sinceMs) : NOTHING,
+        unready: lacksOnly(member, "sidecarReadiness") ? counted(last?.unready ?? NOTHING, sinceMs) : NOTHING,
+        isStarting: member.isOurs && member.joining === "notStarted",
         wellAtMs: isSick ? last?.wellAtMs : atMs,
       });
     }
@@ -187,7 +184,7 @@ export class HealthLog {
 function isAwaited(snapshot: ClusterSnapshot, member: KnownMember, coming: CountedPerRevision): boolean {
   const isWaking = waking(snapshot).some(({ id }) => id === member.id);
   const hasTime = coming.ms < snapshot.memberTimeoutMs;
-  return isWaking || canary(snapshot)?.id === member.id || (hasTime && isStartingWithUpdate(snapshot, member));
+  return isWaking || canary(snapshot)?.id === member.id || (hasTime && member.template.isStarting);
 }
 
 /**

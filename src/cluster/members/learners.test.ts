@@ -4,7 +4,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster, endpointStatus, LATER_ID, pod, withArrival } from "#kit/snapshots/cluster.ts";
 import { withEachMember } from "#kit/snapshots/cluster-changes.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { hasYetToStart, isInSync, lacksOnlyPod, neverRan } from "./learners.ts";
+import { isInSync } from "./learners.ts";
 import { type KnownMember, knownMembers } from "./members.ts";
 
 const settled = cluster();
@@ -75,7 +75,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   { name: "may hold data when its claim has another name", given: withClaim(added, false, "my-etcd-4"), expect: false },
 ];
 for (const { name, given, expect: wanted } of cases) {
-  test(`learners: a joining member ${name}`, () => expect(neverRan(given, learnerIn(given))).toBe(wanted));
+  test(`learners: a joining member ${name}`, () => expect(learnerIn(given).data.neverRan).toBe(wanted));
 }
 
 /** The joining member's EtcdPeer reports why it is not Ready. */
@@ -116,24 +116,24 @@ const waiting: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   },
 ];
 for (const { name, given, expect: wanted } of waiting) {
-  test(`learners: a joining member ${name}`, () => expect(lacksOnlyPod(given, learnerIn(given))).toBe(wanted));
+  test(`learners: a joining member ${name}`, () => expect(learnerIn(given).data.lacksOnlyPod).toBe(wanted));
 }
 
-test.each<[string, ClusterSnapshot, boolean]>([
-  ["true for a learner that was added", added, true],
-  ["false for a learner that etcd lists as started", withSilent(started), false],
-  ["false for a learner that answers, although the member list is older", withAnswer(added), false],
-])("learners: hasYetToStart is %s", (_, given, wanted) => {
-  expect(hasYetToStart(given, learnerIn(given))).toBe(wanted);
+test.each<[string, ClusterSnapshot, string]>([
+  ["has not started when it was only added", added, "notStarted"],
+  ["has started when etcd lists it as started", withSilent(started), "started"],
+  ["has started when it answers, although the member list is older", withAnswer(added), "started"],
+])("learners: a learner %s", (_, given, wanted) => {
+  expect(learnerIn(given).joining).toBe(wanted);
 });
 
 test("learners: an initial member that has not started does not count as joining", () => {
   const forming = cluster({ stage: "starting" });
-  expect(hasYetToStart(forming, knownMembers(forming)[0]!)).toBe(false);
+  expect(knownMembers(forming)[0]!.joining).toBe("none");
   const lateFounder = withEachMember(added, ({ name }) => (name === "my-etcd-2" ? { clientUrls: [] } : {}));
   const endpoints = new Map([...lateFounder.endpoints].filter(([name]) => name !== "my-etcd-2"));
   const late = { ...lateFounder, endpoints };
-  expect(hasYetToStart(late, knownMembers(late).find(({ name }) => name === "my-etcd-2")!)).toBe(false);
+  expect(knownMembers(late).find(({ name }) => name === "my-etcd-2")!.joining).toBe("none");
 });
 
 function withSilent(snapshot: ClusterSnapshot): ClusterSnapshot {

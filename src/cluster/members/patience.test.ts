@@ -4,8 +4,8 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, endpointStatus, pod, sickFor } from "#kit/snapshots/cluster.ts";
 import { withoutClaim } from "#kit/snapshots/cluster-changes.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { knownMembers } from "./members.ts";
-import { hasIndirectSignOfLife, votersToReplace } from "./patience.ts";
+import { knownMembers, memberById } from "./members.ts";
+import { votersToReplace } from "./patience.ts";
 
 const down = cluster({ down: ["my-etcd-1"] });
 
@@ -130,8 +130,9 @@ test("patience: a member's own answer takes precedence over raft traffic and pod
   const { clusterID } = settled.cluster.status!.identity!;
   const leaderless = present(endpointStatus(clusterID, member!.id, undefined));
   const answering = { ...settled, endpoints: new Map([...settled.endpoints, [member!.name, leaderless] as const]) };
-  expect(hasIndirectSignOfLife({ ...answering, heard: new Set([member!.id]) }, member!)).toBe(false);
-  expect(hasIndirectSignOfLife({ ...down, heard: new Set([member!.id]) }, member!)).toBe(true);
-  expect(hasIndirectSignOfLife({ ...down, pods: settled.pods }, member!)).toBe(true);
-  expect(hasIndirectSignOfLife(down, member!)).toBe(false);
+  const isVouchedFor = (given: ClusterSnapshot) => memberById(given, member!.id)!.isVouchedFor;
+  expect(isVouchedFor({ ...answering, heard: new Set([member!.id]) })).toBe(false);
+  expect(isVouchedFor({ ...down, heard: new Set([member!.id]) })).toBe(true);
+  expect(isVouchedFor({ ...down, pods: settled.pods })).toBe(true);
+  expect(isVouchedFor(down)).toBe(false);
 });

@@ -3,8 +3,9 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, unpublished, withArrival } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withAlarms, withMember } from "#kit/snapshots/cluster-changes.ts";
 import { CRASHING, STARTING, saying, withoutPod, withPod, withRunning } from "#kit/snapshots/cluster-rolling.ts";
+import { type Container, containerOf } from "./member-state.ts";
 import { memberNamed } from "./members.ts";
-import { isDown, isStuck, isYoung } from "./standstill.ts";
+import { isDown } from "./standstill.ts";
 
 const NAME = "my-etcd-2";
 const down = cluster({ down: [NAME] });
@@ -115,32 +116,24 @@ describe("isDown", () => {
   });
 });
 
-describe("isStuck", () => {
-  const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
-    { name: "a missing pod is not stuck", given: withoutPod(down, NAME), is: false },
-    { name: "a pod is not stuck while its etcd container runs", given: withRunning(down, NAME), is: false },
-    {
-      name: "a starting pod is not stuck before its start timeout is over",
-      given: madeAt(starting(down), "11:50:01"),
-      is: false,
-    },
-    {
-      name: "a starting pod is stuck when its start timeout is over",
-      given: madeAt(starting(down), "11:50:00"),
-      is: true,
-    },
-    { name: "a crashing pod is stuck immediately", given: madeAt(crashing(down), "11:59:59"), is: true },
+describe("the etcd container", () => {
+  const cases: { name: string; given: ClusterSnapshot; is: Container["is"] }[] = [
+    { name: "does not exist without a pod", given: withoutPod(down, NAME), is: "none" },
+    { name: "runs when the kubelet reports that", given: withRunning(down, NAME), is: "running" },
+    { name: "waits before its start timeout is over", given: madeAt(starting(down), "11:50:01"), is: "waiting" },
+    { name: "is overdue when its start timeout is over", given: madeAt(starting(down), "11:50:00"), is: "overdue" },
+    { name: "of a new pod has stopped when it crashes", given: madeAt(crashing(down), "11:59:59"), is: "stopped" },
   ];
-  for (const { name, given, is } of cases) test(name, () => expect(isStuck(given, { name: NAME })).toBe(is));
+  for (const { name, given, is } of cases) test(name, () => expect(containerOf(given, NAME).is).toBe(is));
 });
 
-test("isYoung: a pod is young when its age differs from 0 by less than the start timeout", () => {
-  const young = (time: string) => isYoung(madeAt(down, time), { name: NAME });
+test("the etcd container: a pod is young when its age differs from 0 by less than the start timeout", () => {
+  const young = (time: string) => containerOf(madeAt(down, time), NAME).isYoung;
   expect([young("11:50:00"), young("11:50:01"), young("12:09:59"), young("12:10:00")]).toEqual([
     false,
     true,
     true,
     false,
   ]);
-  expect(isYoung(withoutPod(down, NAME), { name: NAME })).toBe(false);
+  expect(containerOf(withoutPod(down, NAME), NAME).isYoung).toBe(false);
 });

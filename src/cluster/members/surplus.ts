@@ -1,7 +1,6 @@
 import { byOrdinal, type ClusterSnapshot } from "#cluster/snapshot.ts";
 import { hasDyingClaim } from "./dying-claims.ts";
-import { isHealthy, type KnownMember, ownVoters, participatesInQuorum } from "./members.ts";
-import { hasIndirectSignOfLife } from "./patience.ts";
+import { type KnownMember, ownVoters } from "./members.ts";
 
 /**
  * The voter to remove when there are more than `spec.replicas`; `undefined` when there are not. Order: sick voters,
@@ -17,9 +16,9 @@ export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined
 
 /** A member that only the operator cannot reach is neither sick nor idle. */
 const WORST_FIRST: readonly ((snapshot: ClusterSnapshot, member: KnownMember) => boolean)[] = [
-  (snapshot, member) => !participatesInQuorum(snapshot, member) && !hasIndirectSignOfLife(snapshot, member),
+  (_, member) => !member.participatesInQuorum && !member.isVouchedFor,
   hasDyingClaim,
-  (snapshot, member) => participatesInQuorum(snapshot, member) && !isHealthy(snapshot, member),
+  (_, member) => member.participatesInQuorum && member.health.is !== "healthy",
 ];
 
 /** The lowest rank is removed first. */

@@ -2,8 +2,7 @@ import type { ClusterGuard } from "#cluster/step.ts";
 import { hasTrait } from "#cluster/step-traits.ts";
 import { leavingBy } from "#cluster/touched.ts";
 import { hexOf } from "#etcd/types.ts";
-import { isFenced, knownMembers, participatesInQuorum, votersOf } from "./members.ts";
-import { hasIndirectSignOfLife } from "./patience.ts";
+import { isFenced, knownMembers, votersOf } from "./members.ts";
 
 /**
  * No member becomes a voter that could return from an empty volume: neither its running pod nor the next one may
@@ -24,8 +23,8 @@ export const noSignOfLife: ClusterGuard = {
     const { name, removal } = leavingBy(snapshot, step) ?? {};
     const voter = votersOf(snapshot).find((member) => member.name === name);
     if (voter === undefined || removal === "scale-down") return undefined;
-    if (participatesInQuorum(snapshot, voter)) return `${voter.name} participates in the quorum`;
-    return hasIndirectSignOfLife(snapshot, voter)
+    if (voter.participatesInQuorum) return `${voter.name} participates in the quorum`;
+    return voter.isVouchedFor
       ? `${voter.name} does not answer the operator, but its kubelet or other members report it healthy`
       : undefined;
   },

@@ -1,7 +1,7 @@
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
-import { isHealthy, type KnownMember, leaderOf, votersOf } from "#cluster/members/members.ts";
+import { type KnownMember, leaderOf, votersOf } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import { enabledDowngrade } from "#cluster/update/downgrade.ts";
 import type { CallOptions } from "#etcd/client.ts";
@@ -42,7 +42,7 @@ export function follower(snapshot: ClusterSnapshot, identities: Identities): End
  * `undefined` when no voter with a leader answers.
  */
 export function anybody(snapshot: ClusterSnapshot, identities: Identities): Endpoint | undefined {
-  const voters = votersOf(snapshot).filter((member) => isHealthy(snapshot, member));
+  const voters = votersOf(snapshot).filter((member) => member.health.is === "healthy");
   return [leaderOf(snapshot), ...voters].flatMap((member) => answering(snapshot, member, identities) ?? [])[0];
 }
 

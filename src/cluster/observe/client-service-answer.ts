@@ -2,7 +2,7 @@ import { clientServiceName } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Observed } from "#base/observed.ts";
 import { endpointAt, type Identities } from "#certificates/dial.ts";
-import { isHealthy, type KnownMember, knownMembers } from "#cluster/members/members.ts";
+import { type KnownMember, knownMembers } from "#cluster/members/members.ts";
 import { isChanging } from "#cluster/readiness/change.ts";
 import { type ClusterSnapshot, isForming, isPaused } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
@@ -52,7 +52,7 @@ function isWhole(snapshot: ClusterSnapshot): boolean {
     .filter(({ isOurs }) => isOurs)
     .every((member) => {
       const pod = snapshot.pods.get(member.name);
-      const isServing = isHealthy(snapshot, member) && pod !== undefined && isReady(pod);
+      const isServing = member.health.is === "healthy" && pod !== undefined && isReady(pod);
       return isServing && (isPaused(snapshot) || !canBootstrap(snapshot, member));
     });
 }

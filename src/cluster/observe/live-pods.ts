@@ -2,7 +2,7 @@ import { CLIENT_PORT, clusterSelector, ETCD_CONTAINER, METRICS_PORT, selectorTex
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
-import { type KnownMember, ownVoters, participatesInQuorum } from "#cluster/members/members.ts";
+import { type KnownMember, memberById, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { isHarmless } from "#cluster/touched.ts";
@@ -102,9 +102,7 @@ export async function needOthers(
   signal: AbortSignal,
 ): Promise<void> {
   if (isHarmless(snapshot, step)) return;
-  const others = ownVoters(snapshot).filter(
-    (member) => member.name !== step.name && participatesInQuorum(snapshot, member),
-  );
+  const others = ownVoters(snapshot).filter((member) => member.name !== step.name && member.participatesInQuorum);
   if (others.length === 0) return;
   const [live, now] = await Promise.all([
     livePods(asks.kube, snapshot, signal),
@@ -116,7 +114,7 @@ export async function needOthers(
     if (cached === undefined || (by?.uid === cached.uid && by.deletionTimestamp === cached.deletionTimestamp)) continue;
     throw outOfDate(PODS, cached, `the pod of ${name} is gone, or being deleted`);
   }
-  const missing = others.find((member) => !participatesInQuorum(now, member));
+  const missing = others.find(({ id }) => memberById(now, id)?.participatesInQuorum !== true);
   // A conflict, like any change since the observation: the next one follows at once.
   if (missing !== undefined)
     throw new OperatorError("KubeConflict", `${missing.name} no longer participates in the quorum`);

@@ -12,7 +12,7 @@ import { nextUser } from "#cluster/auth/users.ts";
 import type { Monitoring } from "#cluster/exposure/monitoring.ts";
 import type { HealthLog } from "#cluster/members/health-log.ts";
 import { idOf, type KnownMember, leaderOf } from "#cluster/members/members.ts";
-import { isDataWrong, votersToReplace } from "#cluster/members/patience.ts";
+import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
 import { overdueCanary } from "#cluster/update/trial.ts";
 import type { BindingTimes } from "#cluster-tls/read/binding-times.ts";
@@ -160,7 +160,7 @@ async function secondLook(
   seen: ClusterSnapshot,
   signal: AbortSignal,
 ): Promise<ClusterSnapshot> {
-  const suspects = votersToReplace(seen).filter((member) => !isDataWrong(seen, member));
+  const suspects = votersToReplace(seen).filter((member) => member.data.fault === "none");
   const overdue = overdueCanary(seen);
   const unasked = overdue === undefined || seen.endpoints.has(overdue.name) ? undefined : overdue;
   if (suspects.length === 0 && unasked === undefined) return seen;

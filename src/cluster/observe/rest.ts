@@ -7,7 +7,6 @@ import { isPolicyWanted } from "#cluster/exposure/desired/network-policy.ts";
 import { sleeps, withPods } from "#cluster/lifecycle/sleep.ts";
 import { knownMembers } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { restartBlocker } from "#cluster/update/fitness.ts";
 import { isReady } from "#kube/pod.ts";
 import type { CachedParts } from "./cached-parts.ts";
 import { isCalledReady } from "./client-address.ts";
@@ -87,7 +86,7 @@ export function isSettled(snapshot: ClusterSnapshot): boolean {
   const known = knownMembers(snapshot);
   if (known.length !== cluster.spec.replicas || pods.size !== known.length) return false;
   // A member not added by the operator is not queried, and so counts as unfit.
-  if (known.some((member) => member.isLearner || restartBlocker(snapshot, member) !== undefined)) return false;
+  if (known.some((member) => member.isLearner || member.lacks.length > 0)) return false;
   return [...snapshot.endpoints.values()].every(
     (answer) => answer.is === "present" && answer.value.alarms.length === 0 && answer.value.downgradeTo === undefined,
   );

@@ -1,5 +1,5 @@
-import { health, type KnownMember, ownVoters } from "#cluster/members/members.ts";
-import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
+import { type KnownMember, ownVoters } from "#cluster/members/members.ts";
+import { remembered } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { isRelease, isSameMinor } from "#etcd/version.ts";
 
@@ -23,15 +23,15 @@ interface Downgrade {
 /** The enabled downgrade; `undefined` when no answering voter reports one. */
 export const enabledDowngrade = remembered((snapshot): Downgrade | undefined => {
   for (const by of ownVoters(snapshot)) {
-    const to = wellStatus(snapshot, by)?.downgradeTo;
+    const to = wellStatus(by)?.downgradeTo;
     if (to !== undefined && isRelease(to)) return { to, by };
   }
   return undefined;
 });
 
 /** Why the older minor cannot read this member's data yet, as the member reports it; `undefined` when it can. */
-export function whyNotConverted(snapshot: ClusterSnapshot, member: KnownMember, version: string): string | undefined {
-  const status = wellStatus(snapshot, member);
+export function whyNotConverted(member: KnownMember, version: string): string | undefined {
+  const status = wellStatus(member);
   if (status === undefined) return `${member.name} does not report the format of its data`;
   const { downgradeTo, storageVersion } = status;
   if (downgradeTo === undefined || !isOfMinor(downgradeTo, version))
@@ -44,7 +44,6 @@ function isOfMinor(text: string, version: string): boolean {
   return isRelease(text) && isSameMinor(text, version);
 }
 
-function wellStatus(snapshot: ClusterSnapshot, member: KnownMember): EndpointStatus | undefined {
-  const seen = health(snapshot, member);
-  return seen.is === "healthy" ? seen.status : undefined;
+function wellStatus({ health }: KnownMember): EndpointStatus | undefined {
+  return health.is === "healthy" ? health.status : undefined;
 }

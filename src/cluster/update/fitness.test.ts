@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Lack } from "#cluster/members/member-state.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { ALWAYS_WELL, cluster, unpublished } from "#kit/snapshots/cluster.ts";
@@ -11,7 +12,6 @@ import {
   withoutPod,
   withPod,
 } from "#kit/snapshots/cluster-rolling.ts";
-import { missingReadiness } from "./fitness.ts";
 import { mayBeFixedByRestart } from "./rolling.ts";
 
 const NAME = "my-etcd-2";
@@ -21,54 +21,57 @@ const unready = (given: ClusterSnapshot) => withPod(given, NAME, UNREADY_BESIDE)
 const saidOfEtcd = (containerStatuses: readonly object[]) =>
   withPod(unready(settled), NAME, { status: { containerStatuses } });
 
-describe("missingReadiness", () => {
-  const cases: { name: string; given: ClusterSnapshot; is: ReturnType<typeof missingReadiness> }[] = [
+describe("a member that is unfit by its readiness", () => {
+  const cases: { name: string; given: ClusterSnapshot; is: readonly Lack[] }[] = [
     {
-      name: "is beside etcd when the etcd container is ready and the pod is not Ready",
+      name: "lacks that of a sidecar when the etcd container is ready and the pod is not Ready",
       given: unready(settled),
-      is: "beside etcd",
+      is: ["sidecarReadiness"],
     },
     {
-      name: "is of etcd when the etcd container is not ready",
+      name: "lacks that of etcd when the etcd container is not ready",
       given: saidOfEtcd([{ name: "etcd", ready: false, state: { running: {} } }]),
-      is: "of etcd",
+      is: ["etcdReadiness"],
     },
     {
-      name: "is of etcd when the etcd container is not ready and its sidecar is",
+      name: "lacks that of etcd when the etcd container is not ready and its sidecar is",
       given: saidOfEtcd([
         { name: "etcd", ready: false },
         { name: "agent", ready: true },
       ]),
-      is: "of etcd",
+      is: ["etcdReadiness"],
     },
-    { name: "is of etcd when the pod has no status of the etcd container", given: saidOfEtcd([]), is: "of etcd" },
-    { name: "is undefined when the pod is Ready", given: settled, is: undefined },
-    { name: "is undefined when the member does not answer", given: unready(cluster({ down: [NAME] })), is: undefined },
     {
-      name: "is undefined when the member serves no clients",
+      name: "lacks that of etcd when the pod has no status of the etcd container",
+      given: saidOfEtcd([]),
+      is: ["etcdReadiness"],
+    },
+    { name: "lacks nothing when the pod is Ready", given: settled, is: [] },
+    { name: "lacks health when the member does not answer", given: unready(cluster({ down: [NAME] })), is: ["health"] },
+    {
+      name: "lacks health when the member serves no clients",
       given: unready(unpublished(settled, NAME)),
-      is: undefined,
+      is: ["health"],
     },
-    { name: "is undefined without a pod", given: withoutPod(settled, NAME), is: undefined },
-    { name: "is undefined with a terminating pod", given: withPod(unready(settled), NAME, going), is: undefined },
+    { name: "lacks a pod without one", given: withoutPod(settled, NAME), is: ["pod", "revision"] },
+    { name: "lacks a pod with a terminating one", given: withPod(unready(settled), NAME, going), is: ["pod"] },
     {
-      name: "is undefined when the member is more than 1,000 raft entries behind",
+      name: "lacks raft entries, too, when it is more than 1,000 behind",
       given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_011 }),
-      is: undefined,
+      is: ["sidecarReadiness", "raftLog"],
     },
     {
-      name: "is beside etcd when the member is at most 1,000 raft entries behind",
+      name: "lacks only the readiness of a sidecar when it is at most 1,000 raft entries behind",
       given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_010 }),
-      is: "beside etcd",
+      is: ["sidecarReadiness"],
     },
     {
-      name: "is undefined when the pod has no recorded revision",
+      name: "lacks a recorded revision, too, when the pod has none",
       given: madeFrom(unready(settled), NAME, undefined),
-      is: undefined,
+      is: ["sidecarReadiness", "revision"],
     },
   ];
-  for (const { name, given, is } of cases)
-    test(name, () => expect(missingReadiness(given, memberNamed(given, NAME)!)).toBe(is));
+  for (const { name, given, is } of cases) test(name, () => expect(memberNamed(given, NAME)!.lacks).toEqual(is));
 });
 
 describe("an update may fix a member", () => {

@@ -1,4 +1,4 @@
-import { health, type KnownMember, votersOf } from "#cluster/members/members.ts";
+import { type KnownMember, votersOf } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isUpdated } from "./rolling.ts";
 
@@ -9,9 +9,9 @@ import { isUpdated } from "./rolling.ts";
  */
 export function leadershipTarget(snapshot: ClusterSnapshot, leaving: KnownMember): KnownMember | undefined {
   const able = votersOf(snapshot).flatMap((member) => {
-    const seen = health(snapshot, member);
-    if (member.id === leaving.id || seen.is !== "healthy") return [];
-    return [{ member, isUpdated: isUpdated(snapshot, member), index: seen.status.raftAppliedIndex }];
+    const { id, health } = member;
+    if (id === leaving.id || health.is !== "healthy") return [];
+    return [{ member, isUpdated: isUpdated(snapshot, member), index: health.status.raftAppliedIndex }];
   });
   return able.sort((a, b) => Number(b.isUpdated) - Number(a.isUpdated) || b.index - a.index)[0]?.member;
 }

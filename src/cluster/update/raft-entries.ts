@@ -1,4 +1,4 @@
-import { health, type KnownMember, ownVoters } from "#cluster/members/members.ts";
+import { type KnownMember, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { isOlderMinor, isRelease, isSameMinor, minorOf } from "#etcd/version.ts";
 import { enabledDowngrade } from "./downgrade.ts";
@@ -35,11 +35,11 @@ export function raftEntriesFrom(snapshot: ClusterSnapshot, member: KnownMember):
   const given = snapshot.peers.map(({ spec }) => spec.version);
   if ([...versionsInUse(snapshot), ...given].some((version) => isOlderMinor(version, FIRST_READABLE))) return undefined;
   if (hasReadableEntries(snapshot, member)) return minorOf(FIRST_READABLE);
-  const seen = health(snapshot, member);
-  if (seen.is !== "healthy") return undefined;
+  const { health } = member;
+  if (health.is !== "healthy") return undefined;
   const isBefore = (version: string | undefined) =>
     version !== undefined && isRelease(version) && isOlderMinor(version, FIRST_READABLE);
-  return isBefore(seen.status.downgradeTo) && isBefore(seen.status.storageVersion)
+  return isBefore(health.status.downgradeTo) && isBefore(health.status.storageVersion)
     ? minorOf(FIRST_READABLE)
     : undefined;
 }
@@ -63,11 +63,10 @@ export function isDowngradeForSnapshots(snapshot: ClusterSnapshot): boolean {
  * report a version that is no release: then the release in its EtcdPeer counts.
  */
 export function unconvertedVoter(snapshot: ClusterSnapshot): KnownMember | undefined {
-  return ownVoters(snapshot).find((member) => {
-    const seen = health(snapshot, member);
-    if (seen.is !== "healthy") return true;
-    const { version, storageVersion } = seen.status;
-    const runs = isRelease(version) ? version : peerNamed(snapshot, member.name)?.spec.version;
+  return ownVoters(snapshot).find(({ name, health }) => {
+    if (health.is !== "healthy") return true;
+    const { version, storageVersion } = health.status;
+    const runs = isRelease(version) ? version : peerNamed(snapshot, name)?.spec.version;
     const areReleases = runs !== undefined && storageVersion !== undefined && isRelease(storageVersion);
     return !areReleases || !isSameMinor(runs, storageVersion);
   });

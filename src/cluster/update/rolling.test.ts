@@ -39,7 +39,6 @@ import {
   canary,
   hasPendingRestart,
   isAboutToRestart,
-  isStartingWithUpdate,
   isTemplateReady,
   isUpdated,
   nextTemplate,
@@ -653,7 +652,7 @@ describe("a fit member", () => {
     },
   ];
   for (const { name, given, why } of cases)
-    test(name, () => expect(restartBlocker(given, memberIn(given, "my-etcd-2"))).toBe(why));
+    test(name, () => expect(restartBlocker(memberIn(given, "my-etcd-2"))).toBe(why));
 
   test("is updated once it runs the wanted template", () => {
     const updated = withUpdated(wanted, "my-etcd-2");
@@ -766,7 +765,7 @@ describe("a member is starting with the update", () => {
     },
   ];
   for (const { name, given, is } of cases)
-    test(name, () => expect(isStartingWithUpdate(given, memberIn(given, "my-etcd-2"))).toBe(is));
+    test(name, () => expect(memberIn(given, "my-etcd-2").template.isStarting).toBe(is));
 });
 
 test("othersDown returns the other managed voters outside the quorum", () => {

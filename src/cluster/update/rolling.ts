@@ -4,9 +4,9 @@ import { whyNotShape } from "#api/shape.ts";
 import { hasTls } from "#api/tls.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { health, type KnownMember, memberNamed, ownVoters, participatesInQuorum } from "#cluster/members/members.ts";
-import { hasLostData, unfitForMs, unreadyForMs } from "#cluster/members/patience.ts";
-import { isDown, isYoung } from "#cluster/members/standstill.ts";
+import { runningRevision } from "#cluster/members/member-state.ts";
+import { type KnownMember, memberNamed, ownVoters } from "#cluster/members/members.ts";
+import { isDown } from "#cluster/members/standstill.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { whyOwnSecrets } from "#cluster-tls/check/own-secrets.ts";
 import { trustingAs } from "#cluster-tls/check/trusted.ts";
@@ -14,10 +14,10 @@ import { memberTls } from "#cluster-tls/member-tls.ts";
 import { asReached } from "#cluster-tls/switch/scheme.ts";
 import { whyTlsSwitched } from "#cluster-tls/switch/switched-tls.ts";
 import { isOlderMinor, isSameMinor, whyNoPath } from "#etcd/version.ts";
-import { missingReadiness, restartBlocker } from "./fitness.ts";
+import { lacksOnly } from "./fitness.ts";
 import { whyNotSpec } from "./refused-spec.ts";
 import { versionOfData, versionsInUse, whyNoPathTo, whyNotYet } from "./version-path.ts";
-import { runningRevision, runningVersion, templateOfMost, withReleaseOf, withVersion } from "./versions.ts";
+import { runningVersion, templateOfMost, withReleaseOf, withVersion } from "./versions.ts";
 
 // How a running cluster is updated:
 // - The spec of each EtcdPeer holds the template of its member. The cluster controller writes the new template to one
@@ -207,8 +207,7 @@ function replacementForOlderMinor(snapshot: ClusterSnapshot, peer: EtcdPeer): Me
   const { name } = peer.metadata;
   const told = versionOfData(snapshot, name);
   const member = memberNamed(snapshot, name);
-  const isWell = member !== undefined && health(snapshot, member).is === "healthy";
-  if (!isWell || told === undefined || !isOlderMinor(peer.spec.version, told)) return undefined;
+  if (member?.health.is !== "healthy" || told === undefined || !isOlderMinor(peer.spec.version, told)) return undefined;
   return templateToKeepRunning(snapshot, peer) ?? { ...wantedTemplate(snapshot), version: told };
 }
 
@@ -219,13 +218,13 @@ function replacementForOlderMinor(snapshot: ClusterSnapshot, peer: EtcdPeer): Me
 function hasComeUp(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   if (hasPendingRestart(snapshot, peer)) return false;
   const member = memberNamed(snapshot, peer.metadata.name);
-  const isFit = member !== undefined && restartBlocker(snapshot, member) === undefined;
+  const isFit = member?.lacks.length === 0;
   return isFit || (snapshot.cluster.status?.update?.proven === true && isWell(snapshot, peer));
 }
 
 function isWell(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
   const member = memberNamed(snapshot, metadata.name);
-  return member !== undefined && participatesInQuorum(snapshot, member);
+  return member?.participatesInQuorum === true;
 }
 
 /** The template of a healthy member, other than the one that failed. */
@@ -267,10 +266,10 @@ const LATE_MS = 60_000;
  */
 export function mayNeedNewTemplate(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
   const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
-  if (member === undefined || !isYoung(snapshot, member)) return false;
-  const isLate = unfitForMs(snapshot, member) >= Math.min(LATE_PART * snapshot.memberTimeoutMs, LATE_MS);
+  if (member === undefined || !member.container.isYoung) return false;
+  const isLate = member.history.unfitForMs >= Math.min(LATE_PART * snapshot.memberTimeoutMs, LATE_MS);
   if (spec.previous === undefined && !isLate) return false;
-  return !participatesInQuorum(snapshot, member) || missingReadiness(snapshot, member) !== undefined;
+  return !member.participatesInQuorum || lacksOnly(member, "etcdReadiness") || lacksOnly(member, "sidecarReadiness");
 }
 
 /**
@@ -315,8 +314,7 @@ export function isTemplateReady(peer: EtcdPeer): boolean {
 
 /** Whether the member is fit and runs the wanted template. */
 export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  const running = runningRevision(snapshot.pods.get(member.name));
-  return running === wantedRevision(snapshot) && restartBlocker(snapshot, member) === undefined;
+  return member.template.revision === wantedRevision(snapshot) && member.lacks.length === 0;
 }
 
 /**
@@ -324,9 +322,8 @@ export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boole
  * `memberTimeoutMs`, and the pod has an old template. Other members do not wait for it, because it is in the quorum.
  */
 export function mayBeFixedByRestart(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  const running = runningRevision(snapshot.pods.get(member.name));
-  const isLate = unreadyForMs(snapshot, member) >= snapshot.memberTimeoutMs;
-  return isLate && running !== wantedRevision(snapshot) && missingReadiness(snapshot, member) === "beside etcd";
+  const isLate = member.history.unreadyForMs >= snapshot.memberTimeoutMs;
+  return isLate && member.template.revision !== wantedRevision(snapshot) && lacksOnly(member, "sidecarReadiness");
 }
 
 /**
@@ -341,24 +338,9 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
   if (update?.revision !== wanted || update.proven || voters.some((member) => isUpdated(snapshot, member)))
     return undefined;
   return voters.find((member) => {
-    const { name } = member;
+    const { name, container, template, data } = member;
     const peer = peerNamed(snapshot, name);
-    const pod = snapshot.pods.get(name);
-    const isRestarted = (pod === undefined || runningRevision(pod) === wanted) && !hasLostData(snapshot, member);
+    const isRestarted = (container.is === "none" || template.revision === wanted) && !data.isLost;
     return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
   });
-}
-
-/**
- * Whether the member is starting with the template of the update. It then has the start timeout of the canary, however
- * short `spec.replacement.after` is. The health log counts that time across pods.
- */
-export function isStartingWithUpdate(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return runsUpdate(snapshot, member) && isYoung(snapshot, member) && !hasLostData(snapshot, member);
-}
-
-/** Whether the member's pod was made from the template of the recorded update. */
-export function runsUpdate({ cluster, pods }: ClusterSnapshot, { name }: KnownMember): boolean {
-  const running = runningRevision(pods.get(name));
-  return running !== undefined && running === cluster.status?.update?.revision;
 }

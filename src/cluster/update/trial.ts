@@ -1,6 +1,4 @@
 import type { KnownMember } from "#cluster/members/members.ts";
-import { podlessForMs, triedForMs, unfitForMs } from "#cluster/members/patience.ts";
-import { isYoung } from "#cluster/members/standstill.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { canary, stoppedUpdate } from "./rolling.ts";
 
@@ -10,7 +8,7 @@ export function overdueCanary(snapshot: ClusterSnapshot): KnownMember | undefine
   if (first === undefined || stoppedUpdate(snapshot) !== undefined) return undefined;
   const since = Date.parse(snapshot.cluster.status?.update?.since ?? "");
   const spansMs = [
-    unfitForMs(snapshot, first),
+    first.history.unfitForMs,
     Math.abs(snapshot.takenAtMs - since),
     withNewTemplateForMs(snapshot, first),
   ];
@@ -22,6 +20,6 @@ export function overdueCanary(snapshot: ClusterSnapshot): KnownMember | undefine
  * Without a pod, only the time without one is certain to be after the restart.
  */
 function withNewTemplateForMs(snapshot: ClusterSnapshot, first: KnownMember): number {
-  if (!snapshot.pods.has(first.name)) return podlessForMs(snapshot, first);
-  return isYoung(snapshot, first) ? triedForMs(snapshot, first) : Number.POSITIVE_INFINITY;
+  if (!snapshot.pods.has(first.name)) return first.history.podlessForMs;
+  return first.container.isYoung ? first.history.triedForMs : Number.POSITIVE_INFINITY;
 }

@@ -1,6 +1,7 @@
 import { askedIn, revisionOf } from "#api/revision.ts";
 import { pausedText } from "#cluster/lifecycle/pause.ts";
 import { sleeps } from "#cluster/lifecycle/sleep.ts";
+import { runningRevision } from "#cluster/members/member-state.ts";
 import type { Case, Verdict } from "#cluster/readiness/verdict.ts";
 import { type ClusterSnapshot, isForming, isPaused, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
@@ -11,7 +12,6 @@ import { pendingRelease } from "./pending-release.ts";
 import { stoppedUpdate, whyRefused } from "./rolling.ts";
 import { awaitedText, isUpdating, updateStatus, waitingForDeletion } from "./update-status.ts";
 import { whyNoVersionPath } from "./version-path.ts";
-import { runningRevision } from "./versions.ts";
 
 /**
  * The condition UpToDate: whether every member runs exactly what the spec asks for, not only the part that is possible

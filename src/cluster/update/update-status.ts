@@ -1,6 +1,7 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { runningRevision } from "#cluster/members/member-state.ts";
 import { ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import { podTrouble, restartBlocker } from "./fitness.ts";
@@ -17,7 +18,7 @@ import {
   whyRefused,
 } from "./rolling.ts";
 import { askedDowngrade } from "./version-path.ts";
-import { runningRevision, runningVersion } from "./versions.ts";
+import { runningVersion } from "./versions.ts";
 
 /** Whether an update is in progress or about to begin. */
 export function isUpdating(snapshot: ClusterSnapshot): boolean {
@@ -61,7 +62,7 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
   const isEnding = recorded !== undefined && voters.some((member) => !isUpdated(snapshot, member));
   if (!isUpdating(snapshot) && !isEnding) return undefined;
   const updated = voters.filter((member) => isUpdated(snapshot, member)).map(({ name }) => name);
-  const waitingFor = voters.find((member) => restartBlocker(snapshot, member) !== undefined)?.name;
+  const waitingFor = voters.find((member) => member.lacks.length > 0)?.name;
   const awaited = waitingForDeletion(snapshot);
   return {
     revision,
@@ -84,7 +85,7 @@ export function unfinishedText(snapshot: ClusterSnapshot): string | undefined {
   const member = ownVoters(snapshot).find(({ name }) => name === waitingFor);
   return (
     member &&
-    `the update to etcd ${to} ends once ${member.name} ${restartBlocker(snapshot, member)}${podTrouble(snapshot, member.name)}`
+    `the update to etcd ${to} ends once ${member.name} ${restartBlocker(member)}${podTrouble(snapshot, member.name)}`
   );
 }
 

@@ -1,11 +1,10 @@
 import { revisionOf } from "#api/revision.ts";
-import { health, type KnownMember, knownMembers, memberNamed, ownVoters } from "#cluster/members/members.ts";
-import { isStuck } from "#cluster/members/standstill.ts";
+import { type KnownMember, knownMembers, memberNamed, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isOlderMinor, isRelease, isSameMinor, minorOf, whyNoPath } from "#etcd/version.ts";
 import { whyNotConverted } from "./downgrade.ts";
 import { whyNotBackedUp } from "./first-backup.ts";
-import { releaseOnClaim, runningRevision, runningVersion } from "./versions.ts";
+import { releaseOnClaim, runningVersion } from "./versions.ts";
 
 // Which releases members can move to (`whyNoPathTo`):
 // - The releases alone decide, for all members alike: within a minor, to the next minor, and back to the previous one.
@@ -56,7 +55,7 @@ export function whyNotYet(snapshot: ClusterSnapshot, name: string, wanted: strin
     return whyNotForward(snapshot, wanted) ?? whyNotForNewMember(snapshot, wanted);
   if (isOlderMinor(from, wanted)) return whyNotForward(snapshot, wanted);
   if (!isOlderMinor(wanted, from) || isSpoken(snapshot, wanted)) return undefined;
-  return whyNotConverted(snapshot, member, wanted);
+  return whyNotConverted(member, wanted);
 }
 
 /** Whether the spec asks for a newer minor that no member runs yet, and no recent backup is stored. */
@@ -107,16 +106,14 @@ export function whyOldEntries(snapshot: ClusterSnapshot, wanted: string): string
 function whyNotForward(snapshot: ClusterSnapshot, wanted: string): string | undefined {
   const first = whyBackupFirst(snapshot, wanted) ?? whyOldEntries(snapshot, wanted);
   if (first !== undefined) return first;
-  for (const member of ownVoters(snapshot)) {
-    const answer = health(snapshot, member);
-    if (answer.is !== "healthy" || !isRelease(answer.status.version)) continue;
-    const { version, storageVersion, downgradeTo } = answer.status;
+  for (const { name, health } of ownVoters(snapshot)) {
+    if (health.is !== "healthy" || !isRelease(health.status.version)) continue;
+    const { version, storageVersion, downgradeTo } = health.status;
     if (!isOlderMinor(version, wanted)) continue;
     const older = [downgradeTo, storageVersion].find(
       (each) => each !== undefined && isRelease(each) && isOlderMinor(each, version),
     );
-    if (older !== undefined)
-      return `the data of ${member.name} is in, or is being converted to, the format of ${older}`;
+    if (older !== undefined) return `the data of ${name} is in, or is being converted to, the format of ${older}`;
   }
   return undefined;
 }
@@ -132,15 +129,14 @@ function whyNotForNewMember(snapshot: ClusterSnapshot, wanted: string): string |
 /** The release that wrote the member's data; `undefined` when it never ran. */
 export function versionOfData(snapshot: ClusterSnapshot, name: string): string | undefined {
   const member = memberNamed(snapshot, name);
-  return member !== undefined && mayHaveData(snapshot, member) ? versionInUse(snapshot, member) : undefined;
+  return member !== undefined && mayHaveData(member) ? versionInUse(snapshot, member) : undefined;
 }
 
 /** The releases that voters report, also those of voters without a leader. */
 const versionsReported = remembered((snapshot): readonly string[] =>
-  ownVoters(snapshot).flatMap((member) => {
-    const answer = health(snapshot, member);
-    return "status" in answer && answer.status !== undefined ? [answer.status.version].filter(isRelease) : [];
-  }),
+  ownVoters(snapshot).flatMap(({ health }) =>
+    "status" in health && health.status !== undefined ? [health.status.version].filter(isRelease) : [],
+  ),
 );
 
 /**
@@ -149,7 +145,7 @@ const versionsReported = remembered((snapshot): readonly string[] =>
  */
 export const versionsInUse = remembered((snapshot): readonly string[] => {
   const versions = knownMembers(snapshot)
-    .filter((member) => member.isOurs && mayHaveData(snapshot, member))
+    .filter((member) => member.isOurs && mayHaveData(member))
     .flatMap((member) => versionInUse(snapshot, member) ?? []);
   return [...new Set(versions)].sort();
 });
@@ -159,25 +155,25 @@ export const versionsInUse = remembered((snapshot): readonly string[] => {
  * replaces one that is invalid or contradicts the image that runs.
  */
 function versionInUse(snapshot: ClusterSnapshot, member: KnownMember): string | undefined {
-  const { cluster, pods } = snapshot;
+  const { cluster } = snapshot;
   const peer = peerNamed(snapshot, member.name);
-  const answer = health(snapshot, member);
-  const isAnswer = answer.is === "healthy";
+  const { health } = member;
+  const isAnswer = health.is === "healthy";
   const recorded = cluster.status?.members?.find(({ id }) => id === member.id)?.version;
-  const told = isAnswer ? answer.status.version : (recorded ?? releaseOnClaim(snapshot, member));
+  const reported = isAnswer ? health.status.version : (recorded ?? releaseOnClaim(snapshot, member));
   // A release that never answered and does not run is not in use: the spec may change at any time.
-  if (told === undefined) return mayRun(snapshot, member) ? peer?.spec.version : undefined;
-  const isItsImage = peer !== undefined && runningRevision(pods.get(member.name)) === revisionOf(peer.spec);
-  if (!isRelease(told) || (isAnswer && isItsImage)) return peer?.spec.version;
-  return told;
+  if (reported === undefined) return mayRun(member) ? peer?.spec.version : undefined;
+  const isItsImage = peer !== undefined && member.template.revision === revisionOf(peer.spec);
+  if (!isRelease(reported) || (isAnswer && isItsImage)) return peer?.spec.version;
+  return reported;
 }
 
 /** Whether it has run, or may be about to. */
-function mayHaveData(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return member.hasStarted || mayRun(snapshot, member);
+function mayHaveData(member: KnownMember): boolean {
+  return member.hasStarted || mayRun(member);
 }
 
 /** Whether etcd runs in the member's pod, or may be about to. */
-function mayRun(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return snapshot.pods.has(member.name) && !isStuck(snapshot, member);
+function mayRun({ container }: KnownMember): boolean {
+  return container.is === "running" || container.is === "waiting";
 }

@@ -1,11 +1,12 @@
-import { CLAIM_RELEASE_ANNOTATION, REVISION_ANNOTATION } from "#api/names.ts";
+import { CLAIM_RELEASE_ANNOTATION } from "#api/names.ts";
 import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { claimOf, type KnownMember, knownMembers, memberNamed } from "#cluster/members/members.ts";
+import { claimOf } from "#cluster/members/listed-members.ts";
+import { runningRevision } from "#cluster/members/member-state.ts";
+import { type KnownMember, knownMembers, memberNamed } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
 import { compareVersions, isRelease, isSameMinor, parseVersion } from "#etcd/version.ts";
-import type { Pod } from "#kube/kinds.ts";
 
 // Why a member does not simply run `spec.version`:
 // - A member may refuse data that another release wrote, or may never be able to return to the old one. Only an update
@@ -91,11 +92,6 @@ export function templateRun({ pods }: ClusterSnapshot, { metadata, spec }: EtcdP
   const running = runningRevision(pods.get(metadata.name));
   const { previous } = spec;
   return previous !== undefined && running === revisionOf(previous) ? previous : spec;
-}
-
-/** The revision of the template that the pod was made from; `undefined` when another client has removed it. */
-export function runningRevision(pod: Pod | undefined): string | undefined {
-  return pod?.metadata.annotations?.[REVISION_ANNOTATION];
 }
 
 function older(a: string, b: string): number {

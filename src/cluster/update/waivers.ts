@@ -1,9 +1,8 @@
 import { type Waivable, type Waiver, waiversIn } from "#api/waivers.ts";
-import { present } from "#base/observed.ts";
-import { isHealthy, type KnownMember, ownVoters } from "#cluster/members/members.ts";
+import type { Lack } from "#cluster/members/member-state.ts";
+import { type KnownMember, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
-import type { Pod } from "#kube/kinds.ts";
-import { restartBlocker } from "./fitness.ts";
+import { neededText, restartBlocker } from "./fitness.ts";
 import { canary, mayBeFixedByRestart } from "./rolling.ts";
 
 /** The waivers that have not expired. */
@@ -32,35 +31,18 @@ function blockerUnlessWaived(
   member: KnownMember,
   waived: readonly Waivable[],
 ): string | undefined {
-  const why = restartBlocker(snapshot, member);
-  // The early return avoids a modified snapshot, for which every cached value would be computed again.
-  if (why === undefined || waived.length === 0) return why;
   // No waiver covers the canary: otherwise the next member could fail in the same way.
-  if (canary(snapshot)?.id === member.id) return why;
-  if (!isHealthy(snapshot, member)) return waived.includes("members-healthy") ? undefined : why;
-  return restartBlocker(asWaived(snapshot, member, waived), member);
+  if (canary(snapshot)?.id === member.id) return restartBlocker(member);
+  return neededText(member.lacks.find((lack) => !waived.some((check) => check === WAIVED_BY[lack])));
 }
 
-/** A copy of the snapshot in which the waived checks of the member pass. */
-function asWaived(snapshot: ClusterSnapshot, { name }: KnownMember, waived: readonly Waivable[]): ClusterSnapshot {
-  const pod = snapshot.pods.get(name);
-  const answer = snapshot.endpoints.get(name);
-  const isReady = waived.includes("members-ready") && pod !== undefined;
-  const isCaughtUp = waived.includes("members-caught-up") && answer?.is === "present";
-  const furthest = { raftAppliedIndex: Number.MAX_SAFE_INTEGER };
-  return {
-    ...snapshot,
-    pods: isReady ? new Map(snapshot.pods).set(name, readied(pod)) : snapshot.pods,
-    endpoints: isCaughtUp
-      ? new Map(snapshot.endpoints).set(name, present({ ...answer.value, ...furthest }))
-      : snapshot.endpoints,
-  };
-}
-
-function readied(pod: Pod): Pod {
-  const status = { ...pod.status, conditions: [{ type: "Ready", status: "True" }] } as NonNullable<Pod["status"]>;
-  return { ...pod, status };
-}
+/** The check to waive so that an update ignores this lack. No waiver covers the others. */
+const WAIVED_BY: Readonly<Partial<Record<Lack, Waivable>>> = {
+  health: "members-healthy",
+  etcdReadiness: "members-ready",
+  sidecarReadiness: "members-ready",
+  raftLog: "members-caught-up",
+};
 
 /**
  * The waivers without which this step would wait, as clauses to append; "" when none.

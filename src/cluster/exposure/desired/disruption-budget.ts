@@ -2,8 +2,8 @@ import { isStale, withHash } from "#api/applied-hash.ts";
 import { clusterLabels, disruptionBudgetName, ETCD_CONTAINER, memberSelector } from "#api/names.ts";
 import { fingerprint } from "#base/hash.ts";
 import { ownArriving } from "#cluster/members/learners.ts";
+import { containerOf, historyOf } from "#cluster/members/member-state.ts";
 import { isLeaving, type KnownMember, votersOf } from "#cluster/members/members.ts";
-import { isStuck } from "#cluster/members/standstill.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { isAboutToRestart, isTemplateReady } from "#cluster/update/rolling.ts";
@@ -59,7 +59,7 @@ function neededPods(snapshot: ClusterSnapshot): number {
   const voters = votersOf(snapshot);
   const staying = voters.filter(({ name }) => !isLeaving(snapshot, name)).map(({ name }) => name);
   const withPods = [...snapshot.pods].flatMap(([name, pod]) =>
-    hasRun(pod, ETCD_CONTAINER) || !isStuck(snapshot, { name }) ? [name] : [],
+    hasRun(pod, ETCD_CONTAINER) || !isStuck(snapshot, name) ? [name] : [],
   );
   const others = new Set([...withPods, ...mayRunSoon(snapshot, voters)].filter((name) => !staying.includes(name))).size;
   const spared = letsQuorumGo(snapshot, voters.length) ? 1 : 0;
@@ -88,7 +88,13 @@ function mayRunSoon(snapshot: ClusterSnapshot, voters: readonly KnownMember[]): 
 }
 
 function hangs(snapshot: ClusterSnapshot, name: string, id: string): boolean {
-  return isStuck(snapshot, { name }) && (snapshot.histories.get(id)?.knownForMs ?? 0) > HANGS_AFTER_MS;
+  return isStuck(snapshot, name) && historyOf(snapshot, id).knownForMs > HANGS_AFTER_MS;
+}
+
+/** Whether the pod cannot run etcd without a change: Kubernetes reports that, or its start timeout is over. */
+function isStuck(snapshot: ClusterSnapshot, name: string): boolean {
+  const { is } = containerOf(snapshot, name);
+  return is === "stopped" || is === "overdue";
 }
 
 /**

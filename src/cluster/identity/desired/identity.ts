@@ -12,7 +12,7 @@ import {
 } from "#api/names.ts";
 import { peerSchemeOf, providerOf } from "#api/tls.ts";
 import type { ClusterIdentity } from "#api/v1beta1/cluster.ts";
-import { mayHoldData } from "#cluster/members/members.ts";
+import { mayHoldData } from "#cluster/members/listed-members.ts";
 import { byOrdinal, type ClusterSnapshot, identityOf, initialPeerNames, urlOf } from "#cluster/snapshot.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";

@@ -1,6 +1,7 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { recheckMs } from "#base/recheck.ts";
-import { begunAtMs, type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
+import { healthOf } from "#cluster/members/member-health.ts";
+import { begunAtMs, type ClusterSnapshot, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 import { wait } from "#runtime/decide.ts";

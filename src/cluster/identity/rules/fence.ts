@@ -1,6 +1,6 @@
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { fencedPeer } from "#cluster/members/desired/peer.ts";
-import { memberNamed, participatesInQuorum } from "#cluster/members/members.ts";
+import { memberNamed } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -33,5 +33,5 @@ function hasJoined(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boo
   if (initial !== undefined) return initial.joined;
   const member = memberNamed(snapshot, metadata.name);
   if (member === undefined || member.id !== spec.memberID || snapshot.members.is !== "present") return false;
-  return member.hasStarted || participatesInQuorum(snapshot, member);
+  return member.hasStarted || member.participatesInQuorum;
 }

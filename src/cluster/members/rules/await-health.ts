@@ -1,7 +1,7 @@
 import { recheckMs } from "#base/recheck.ts";
 import { joinRecheckMs } from "#cluster/identity/rules/await-members.ts";
-import { isHealthy, type KnownMember, knownMembers, sick } from "#cluster/members/members.ts";
-import { neverReplacedText, sickForMs, silentForMs } from "#cluster/members/patience.ts";
+import { type KnownMember, knownMembers, sick } from "#cluster/members/members.ts";
+import { neverReplacedText } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
@@ -23,10 +23,10 @@ export const awaitHealth: ClusterRule = {
       const because = `waiting for ${names} to be healthy again${neverReplacedText(snapshot, down)}`;
       return wait("await-health", because, Math.min(...down.map((member) => soonMs(snapshot, member))));
     }
-    const late = knownMembers(snapshot).filter((member) => member.isOurs && !isHealthy(snapshot, member));
+    const late = knownMembers(snapshot).filter((member) => member.isOurs && member.health.is !== "healthy");
     if (late.length === 0) return undefined;
-    const silentMs = Math.min(...late.map((member) => silentForMs(snapshot, member)));
-    const warn = late.some((member) => silentForMs(snapshot, member) > LATE_AFTER_MS);
+    const silentMs = Math.min(...late.map((member) => member.history.silentForMs));
+    const warn = late.some((member) => member.history.silentForMs > LATE_AFTER_MS);
     const names = late.map(({ name }) => name).join(", ");
     return wait("await-health", `waiting for ${names} to serve clients`, recheckMs(silentMs, DOWN), { warn });
   },
@@ -35,6 +35,6 @@ export const awaitHealth: ClusterRule = {
 /** An initial member that joins slightly later is checked as often as the others were. */
 function soonMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   const founder = identityOf(snapshot)?.initialMembers.find(({ id }) => id === member.id);
-  const later = recheckMs(sickForMs(snapshot, member), DOWN);
+  const later = recheckMs(member.history.sickForMs, DOWN);
   return founder?.joined === false ? Math.min(later, joinRecheckMs(snapshot, [member.name])) : later;
 }

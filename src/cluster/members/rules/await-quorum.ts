@@ -1,6 +1,5 @@
 import { recheckMs } from "#base/recheck.ts";
-import { health, type KnownMember, sick } from "#cluster/members/members.ts";
-import { sickForMs } from "#cluster/members/patience.ts";
+import { type KnownMember, sick } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wait } from "#runtime/decide.ts";
@@ -30,7 +29,7 @@ export const awaitQuorum: ClusterRule = {
       return wait("await-quorum", because, recheckMs(lastsMs, OUTAGE), { warn: lastsMs >= ELECTION_MS });
     }
     const names = missing.map((member) => member.name).join(", ");
-    const lastsMs = Math.min(...missing.map((member) => sickForMs(snapshot, member)));
+    const lastsMs = Math.min(...missing.map((member) => member.history.sickForMs));
     const because = `the members cannot be listed: ${why}; missing: ${names}`;
     return wait("await-quorum", because, recheckMs(lastsMs, OUTAGE), { warn: true });
   },
@@ -39,8 +38,7 @@ export const awaitQuorum: ClusterRule = {
 /** Whether the member answers and follows no leader, as during an election. */
 function lacksOnlyLeader(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const answer = snapshot.endpoints.get(member.name);
-  const isUnhealthy = health(snapshot, member).is === "unhealthy";
-  return isUnhealthy && answer?.is === "present" && answer.value.leaderId === undefined;
+  return member.health.is === "unhealthy" && answer?.is === "present" && answer.value.leaderId === undefined;
 }
 
 /**

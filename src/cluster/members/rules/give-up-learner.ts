@@ -1,5 +1,5 @@
-import { answeringVoters, lacksOnlyPod, neverRan, neverVoted, ownArriving } from "#cluster/members/learners.ts";
-import { isLeaving, type KnownMember, participatesInQuorum } from "#cluster/members/members.ts";
+import { answeringVoters, ownArriving } from "#cluster/members/learners.ts";
+import { isLeaving, type KnownMember } from "#cluster/members/members.ts";
 import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -31,15 +31,15 @@ export const giveUpLearner: ClusterRule = {
     for (const learner of ownArriving(snapshot)) {
       const peer = peerNamed(snapshot, learner.name);
       if (peer === undefined || isLeaving(snapshot, learner.name)) continue;
-      const isUnused = neverRan(snapshot, learner);
-      const removal = isUnused ? "never-started" : neverVoted(snapshot, learner) ? "never-voted" : "replacement";
+      const isUnused = learner.data.neverRan;
+      const removal = isUnused ? "never-started" : learner.data.neverVoted ? "never-voted" : "replacement";
       const lost = votersToReplace(snapshot).find(({ id }) => id !== learner.id);
-      if (lost !== undefined && (isUnused || waitsForPod(snapshot, learner))) {
+      if (lost !== undefined && (isUnused || waitsForPod(learner))) {
         const because = `${learner.name} has not started yet, and ${lost.name} is lost: ${lost.name} is replaced first`;
         return step("give-up-learner", because, { do: "markRemoval", peer, removal });
       }
       if (!isOverdue(snapshot, learner)) continue;
-      const what = hasStarted(snapshot, learner) ? "did not become a voter" : "could not be started";
+      const what = learner.joining === "started" ? "did not become a voter" : "could not be started";
       const minutes = Math.round(deadlineMs(snapshot, learner) / 60_000);
       const because = `${learner.name} ${what} within ${minutes} min`;
       return step("give-up-learner", because, { do: "markRemoval", peer, removal });
@@ -48,23 +48,18 @@ export const giveUpLearner: ClusterRule = {
   },
 };
 
-function waitsForPod(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
-  const history = snapshot.histories.get(learner.id);
-  return history !== undefined && history.sickForMs > LEARNER_BASE_MS && lacksOnlyPod(snapshot, learner);
+function waitsForPod(learner: KnownMember): boolean {
+  return learner.history.sickForMs > LEARNER_BASE_MS && learner.data.lacksOnlyPod;
 }
 
 /** Whether the learner has exceeded its deadline to become a voter. */
 export function isOverdue(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
-  return (snapshot.histories.get(learner.id)?.knownForMs ?? 0) > deadlineMs(snapshot, learner);
+  return learner.history.knownForMs > deadlineMs(snapshot, learner);
 }
 
 function deadlineMs(snapshot: ClusterSnapshot, learner: KnownMember): number {
-  const isPatient = !hasStarted(snapshot, learner) && votersToReplace(snapshot).length === 0;
-  return Math.max(learnerDeadlineMs(snapshot), isPatient ? startDeadlineMs(snapshot, learner) : 0);
-}
-
-function hasStarted(snapshot: ClusterSnapshot, learner: KnownMember): boolean {
-  return learner.hasStarted || participatesInQuorum(snapshot, learner);
+  const isPatient = learner.joining === "notStarted" && votersToReplace(snapshot).length === 0;
+  return Math.max(learnerDeadlineMs(snapshot), isPatient ? startDeadlineMs(learner) : 0);
 }
 
 /** The deadline of a learner, from the largest database that it has to copy. */
@@ -81,6 +76,6 @@ export function learnerDeadlineMs(snapshot: ClusterSnapshot): number {
 const LONGEST_START_MS = 6 * 3_600_000;
 
 /** Duration of all earlier attempts together. Time without an attempt does not count. */
-function startDeadlineMs(snapshot: ClusterSnapshot, learner: KnownMember): number {
-  return Math.min(LONGEST_START_MS, snapshot.histories.get(learner.id)?.earlierTriesMs ?? 0);
+function startDeadlineMs(learner: KnownMember): number {
+  return Math.min(LONGEST_START_MS, learner.history.earlierTriesMs);
 }

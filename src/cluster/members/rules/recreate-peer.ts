@@ -1,6 +1,7 @@
 import { possibleOne } from "#cluster/first-possible.ts";
 import { fencedPeer } from "#cluster/members/desired/peer.ts";
-import { type KnownMember, knownMembers, mayHoldData } from "#cluster/members/members.ts";
+import { mayHoldData } from "#cluster/members/listed-members.ts";
+import { type KnownMember, knownMembers } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf, isForming, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";

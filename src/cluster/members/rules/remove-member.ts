@@ -1,9 +1,8 @@
 import { REMOVAL_ANNOTATION, type Removal as Reason } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { whyScaleDownHeld } from "#cluster/members/dying-claims.ts";
-import { neverRan, neverVoted, ownArriving } from "#cluster/members/learners.ts";
-import { idOf, type KnownMember, knownMembers, leaderOf, participatesInQuorum } from "#cluster/members/members.ts";
-import { hasIndirectSignOfLife, isNeverReplaced, votersToReplace } from "#cluster/members/patience.ts";
+import { idOf, type KnownMember, knownMembers, leaderOf } from "#cluster/members/members.ts";
+import { isNeverReplaced, votersToReplace } from "#cluster/members/patience.ts";
 import { isSurplusLearner, surplusVoter } from "#cluster/members/surplus.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
@@ -34,13 +33,13 @@ export const removeMember: ClusterRule = {
     if (unwanted !== undefined) {
       const { name } = unwanted.member;
       if (unwanted.reason === "scale-down") return takenBack(unwanted, `${name} no longer has to be removed`);
-      const isLost = isNeverReplaced(snapshot, unwanted.member) && !participatesInQuorum(snapshot, unwanted.member);
+      const isLost = isNeverReplaced(snapshot, unwanted.member) && !unwanted.member.participatesInQuorum;
       const why = isLost ? "is not replaced any more: spec.replacement.policy is Never" : "is healthy, or may be";
       return takenBack(unwanted, `${name} ${why}`);
     }
-    const [first, second] = arrivingFirst(snapshot, removals);
+    const [first, second] = arrivingFirst(removals);
     if (first === undefined) return undefined;
-    if (second !== undefined && !isArriving(snapshot, first.member))
+    if (second !== undefined && !isArriving(first.member))
       return takenBack(second, `${first.member.name} is removed before ${second.member.name}`);
     const { member, reason } = first;
     if (standing(snapshot, first) === "unsure") {
@@ -65,15 +64,15 @@ export const removeMember: ClusterRule = {
 };
 
 /** Members without a vote are removed first: that is always safe, and other removals wait for it. */
-function arrivingFirst(snapshot: ClusterSnapshot, removals: readonly Removal[]): readonly Removal[] {
+function arrivingFirst(removals: readonly Removal[]): readonly Removal[] {
   const [coming = [], others = []] = [true, false].map((is) =>
-    removals.filter(({ member }) => isArriving(snapshot, member) === is),
+    removals.filter(({ member }) => isArriving(member) === is),
   );
   return [...coming, ...others];
 }
 
-function isArriving(snapshot: ClusterSnapshot, { id }: KnownMember): boolean {
-  return ownArriving(snapshot).some((member) => member.id === id);
+function isArriving({ isOurs, joining }: KnownMember): boolean {
+  return isOurs && joining !== "none";
 }
 
 function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
@@ -94,17 +93,17 @@ function standing(snapshot: ClusterSnapshot, { member, reason }: Removal): Stand
       if (surplusVoter(snapshot)?.id !== member.id) return "gone";
       return whyScaleDownHeld(snapshot, member.name) === undefined ? "holds" : "gone";
     case "never-started":
-      if (!neverRan(snapshot, member)) return "gone";
-      return isArriving(snapshot, member) ? "holds" : lostStanding(snapshot, member);
+      if (!member.data.neverRan) return "gone";
+      return isArriving(member) ? "holds" : lostStanding(snapshot, member);
     case "never-voted":
-      return neverVoted(snapshot, member) ? "holds" : "gone";
+      return member.data.neverVoted ? "holds" : "gone";
     default:
-      return isArriving(snapshot, member) ? "holds" : lostStanding(snapshot, member);
+      return isArriving(member) ? "holds" : lostStanding(snapshot, member);
   }
 }
 
 function lostStanding(snapshot: ClusterSnapshot, member: KnownMember): Standing {
-  if (participatesInQuorum(snapshot, member) || hasIndirectSignOfLife(snapshot, member)) return "gone";
+  if (member.participatesInQuorum || member.isVouchedFor) return "gone";
   if (isNeverReplaced(snapshot, member)) return "gone";
   return votersToReplace(snapshot).some(({ id }) => id === member.id) ? "holds" : "unsure";
 }

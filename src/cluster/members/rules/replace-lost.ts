@@ -1,8 +1,7 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { neverRan } from "#cluster/members/learners.ts";
 import { intendedPeers, isLeaving, type KnownMember } from "#cluster/members/members.ts";
-import { hasNoClaim, lostForMs, refusedEmptyVolume, votersToReplace } from "#cluster/members/patience.ts";
-import { type ClusterSnapshot, healthOf, peerNamed } from "#cluster/snapshot.ts";
+import { votersToReplace } from "#cluster/members/patience.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
@@ -21,20 +20,20 @@ export const replaceLost: ClusterRule = {
     if (isLeaving(snapshot, lost.name)) return undefined; // remove-member carries it out
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (intent !== undefined) return retire(intent, "replace-lost");
-    const seconds = Math.round(lostForMs(snapshot, lost) / 1_000);
+    const seconds = Math.round(lost.history.lostForMs / 1_000);
     const because = `${lost.name} has been lost for ${seconds} s (${why(snapshot, lost)})`;
-    const removal = neverRan(snapshot, lost) ? "never-started" : "replacement";
+    const removal = lost.data.neverRan ? "never-started" : "replacement";
     return step("replace-lost", because, { do: "markRemoval", peer, removal });
   },
 };
 
 function why(snapshot: ClusterSnapshot, member: KnownMember): string {
-  if (hasNoClaim(snapshot, member)) return "its claim is gone";
-  if (refusedEmptyVolume(snapshot, member)) return "its volume is empty";
+  if (member.data.claim === "none") return "its claim is gone";
+  if (member.data.fault === "emptyVolume") return "its volume is empty";
   const pod = snapshot.pods.get(member.name);
-  const seen = healthOf(snapshot, member.name, member.id);
+  const { health } = member;
   return (
     (pod === undefined ? undefined : whyNotRunning(pod, ETCD_CONTAINER)) ??
-    (seen.is === "healthy" ? "healthy" : seen.why)
+    (health.is === "healthy" ? "healthy" : health.why)
   );
 }

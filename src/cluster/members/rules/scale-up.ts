@@ -4,7 +4,6 @@ import { intendedPeer } from "#cluster/members/desired/peer.ts";
 import { nextToJoin } from "#cluster/members/growth.ts";
 import { arriving } from "#cluster/members/learners.ts";
 import { ownVoters, sick } from "#cluster/members/members.ts";
-import { sickForMs } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { whyNotFor } from "#cluster-tls/switch/newcomer.ts";
@@ -69,7 +68,7 @@ export const scaleUp: ClusterRule = {
     const away = sick(snapshot);
     if (away.length > 0) {
       const because = `${wanted}; before one is added, ${away.map(({ name }) => name).join(", ")} must be healthy`;
-      const lastsMs = Math.min(...away.map((member) => sickForMs(snapshot, member)));
+      const lastsMs = Math.min(...away.map((member) => member.history.sickForMs));
       return wait("scale-up", because, recheckMs(lastsMs, RECHECK));
     }
     const taken = arriving(snapshot).find(({ isOurs }) => !isOurs);

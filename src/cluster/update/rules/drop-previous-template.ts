@@ -4,7 +4,6 @@ import { settledPeer } from "#cluster/members/desired/peer.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { restartBlocker } from "#cluster/update/fitness.ts";
 import { hasPendingRestart, templateOf } from "#cluster/update/rolling.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -30,10 +29,5 @@ function isSettled(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   const member = memberNamed(snapshot, peer.metadata.name);
   const { update } = snapshot.cluster.status ?? {};
   const isToldOf = update?.revision !== revisionOf(templateOf(peer)) || update.proven;
-  return (
-    member !== undefined &&
-    isToldOf &&
-    !hasPendingRestart(snapshot, peer) &&
-    restartBlocker(snapshot, member) === undefined
-  );
+  return member !== undefined && isToldOf && !hasPendingRestart(snapshot, peer) && member.lacks.length === 0;
 }

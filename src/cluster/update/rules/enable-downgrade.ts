@@ -1,7 +1,6 @@
 import { recheckMs } from "#base/recheck.ts";
 import { joiningName } from "#cluster/members/learners.ts";
 import { ownVoters } from "#cluster/members/members.ts";
-import { unfitForMs } from "#cluster/members/patience.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { enabledDowngrade, whyNotConverted } from "#cluster/update/downgrade.ts";
@@ -47,7 +46,7 @@ export const enableDowngrade: ClusterRule = {
         to,
       });
     if (!isSameMinor(enabled.to, version)) return undefined; // cancel-downgrade comes first
-    const why = ownVoters(snapshot).flatMap((member) => whyNotConverted(snapshot, member, version) ?? []);
+    const why = ownVoters(snapshot).flatMap((member) => whyNotConverted(member, version) ?? []);
     const because = `members go back to etcd ${to} when their data has been converted: ${why[0]}`;
     if (why.length === 0) return undefined;
     return untilConverted(snapshot, "enable-downgrade", because);
@@ -66,12 +65,10 @@ export function untilWhole(snapshot: ClusterSnapshot, rule: string, what: string
     return wait(rule, `${what} once ${joining} has its vote`, JOINED_RECHECK_MS, { warn });
   }
   // A member that an update may fix participates in the quorum, and its data is converted like that of the others.
-  const unfit = ownVoters(snapshot).find(
-    (member) => restartBlocker(snapshot, member) !== undefined && !mayBeFixedByRestart(snapshot, member),
-  );
+  const unfit = ownVoters(snapshot).find((member) => member.lacks.length > 0 && !mayBeFixedByRestart(snapshot, member));
   if (unfit === undefined) return undefined;
-  const unfitMs = unfitForMs(snapshot, unfit);
-  const because = `${what} once ${unfit.name} ${restartBlocker(snapshot, unfit)}${podTrouble(snapshot, unfit.name)}`;
+  const unfitMs = unfit.history.unfitForMs;
+  const because = `${what} once ${unfit.name} ${restartBlocker(unfit)}${podTrouble(snapshot, unfit.name)}`;
   return wait(rule, because, recheckMs(unfitMs, PATIENCE), { warn: unfitMs >= snapshot.memberTimeoutMs });
 }
 

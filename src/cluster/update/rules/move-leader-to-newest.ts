@@ -1,6 +1,5 @@
 import { arriving } from "#cluster/members/learners.ts";
-import { health, idOf, intendedPeers, type KnownMember, leaderOf, ownVoters } from "#cluster/members/members.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters } from "#cluster/members/members.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { FIRST_STRICT } from "#cluster/update/version-path.ts";
 import { isOlderMinor, isRelease } from "#etcd/version.ts";
@@ -15,8 +14,8 @@ export const moveLeaderToNewest: ClusterRule = {
   decide(snapshot) {
     const joining = arriving(snapshot)[0]?.name ?? intendedPeers(snapshot)[0]?.metadata.name;
     const leader = leaderOf(snapshot);
-    if (joining === undefined || leader === undefined || runsStrict(snapshot, leader) !== false) return undefined;
-    const successor = ownVoters(snapshot).find((member) => runsStrict(snapshot, member) === true);
+    if (joining === undefined || leader === undefined || runsStrict(leader) !== false) return undefined;
+    const successor = ownVoters(snapshot).find((member) => runsStrict(member) === true);
     if (successor === undefined) return undefined;
     const because = `${joining} is joining and may not get raft entries of etcd 3.5 from ${leader.name}, which leads with etcd 3.6; ${successor.name} takes over`;
     return step("move-leader-to-newest", because, {
@@ -29,8 +28,7 @@ export const moveLeaderToNewest: ClusterRule = {
 };
 
 /** Whether the member runs a release that cannot read entries of etcd 3.5; `undefined` when its release is unknown. */
-function runsStrict(snapshot: ClusterSnapshot, member: KnownMember): boolean | undefined {
-  const seen = health(snapshot, member);
-  if (seen.is !== "healthy" || !isRelease(seen.status.version)) return undefined;
-  return !isOlderMinor(seen.status.version, FIRST_STRICT);
+function runsStrict({ health }: KnownMember): boolean | undefined {
+  if (health.is !== "healthy" || !isRelease(health.status.version)) return undefined;
+  return !isOlderMinor(health.status.version, FIRST_STRICT);
 }

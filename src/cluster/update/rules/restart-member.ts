@@ -11,7 +11,6 @@ import {
   type KnownMember,
   leaderOf,
   ownVoters,
-  participatesInQuorum,
   votersOf,
 } from "#cluster/members/members.ts";
 import { isDown } from "#cluster/members/standstill.ts";
@@ -53,7 +52,7 @@ export const restartMember: ClusterRule = {
       return !isResizing(snapshot) || whyRestartHeld(snapshot, name) === undefined;
     });
     // Several restarts may be pending at once, after a change from OnDelete.
-    const member = turns.find((each) => !participatesInQuorum(snapshot, each)) ?? turns[0];
+    const member = turns.find((each) => !each.participatesInQuorum) ?? turns[0];
     const peer = member === undefined ? undefined : peerNamed(snapshot, member.name);
     const pod = member === undefined ? undefined : snapshot.pods.get(member.name);
     if (member === undefined || peer === undefined || pod === undefined) return undefined;
@@ -98,7 +97,7 @@ export const restartMember: ClusterRule = {
  */
 function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   return (
-    participatesInQuorum(snapshot, member) &&
+    member.participatesInQuorum &&
     unwaivedBlocker(snapshot, member) !== undefined &&
     !mayBeFixedByRestart(snapshot, member)
   );

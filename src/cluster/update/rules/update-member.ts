@@ -2,12 +2,11 @@ import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/members/desired/peer.ts";
 import { isSleepHeld } from "#cluster/members/dying-claims.ts";
+import { containerOf, runningRevision } from "#cluster/members/member-state.ts";
 import { ownVoters } from "#cluster/members/members.ts";
-import { unfitForMs } from "#cluster/members/patience.ts";
-import { isStarting } from "#cluster/members/standstill.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { podTrouble, restartBlocker } from "#cluster/update/fitness.ts";
+import { podTrouble } from "#cluster/update/fitness.ts";
 import {
   hasPendingRestart,
   isOnDelete,
@@ -19,7 +18,6 @@ import {
   templateOf,
 } from "#cluster/update/rolling.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update/update-status.ts";
-import { runningRevision } from "#cluster/update/versions.ts";
 import { unwaivedBlocker, waivedText } from "#cluster/update/waivers.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 import { updateOrder } from "./restart-member.ts";
@@ -55,7 +53,9 @@ export const updateMember: ClusterRule = {
     const changed = changedFields(templateOf(live), template);
     // A TLS-only change does not fix a member that is still starting. TLS changes roll out in stages, and it may be
     // starting with the previous one. Wait until it is up.
-    const mustStartFirst = changed.length === 1 && changed[0] === "tls" && isStarting(snapshot, live.metadata);
+    const container = containerOf(snapshot, name);
+    const isStarting = container.isNew && container.is !== "stopped";
+    const mustStartFirst = changed.length === 1 && changed[0] === "tls" && isStarting;
     const unfit = ownVoters(snapshot).find(
       (member) =>
         !isRestartCancelled &&
@@ -65,7 +65,7 @@ export const updateMember: ClusterRule = {
     );
     if (unfit !== undefined) {
       const because = `the update of ${name} waits until ${unfit.name} ${unwaivedBlocker(snapshot, unfit)}${podTrouble(snapshot, unfit.name)}`;
-      const unfitMs = unfitForMs(snapshot, unfit);
+      const unfitMs = unfit.history.unfitForMs;
       return wait("update-member", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
     const what = newsText(templateOf(live), template, changed);
@@ -98,7 +98,7 @@ function newsText(before: MemberTemplate, after: MemberTemplate, changed: readon
 /** Waits for people to delete pods (OnDelete). While a member is unfit, that is reported instead. */
 function awaitDeletions(snapshot: ClusterSnapshot): Wait | undefined {
   const names = waitingForDeletion(snapshot);
-  const isFit = ownVoters(snapshot).every((member) => restartBlocker(snapshot, member) === undefined);
+  const isFit = ownVoters(snapshot).every((member) => member.lacks.length === 0);
   if (names.length === 0 || !isFit) return undefined;
   return wait("update-member", `${awaitedText(names)}: spec.updateStrategy.type is OnDelete`, DELETION_RECHECK_MS);
 }

@@ -3,14 +3,13 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { firstPossible } from "#cluster/first-possible.ts";
 import { isWaking } from "#cluster/lifecycle/sleep.ts";
 import { revisedPeer } from "#cluster/members/desired/peer.ts";
+import { runningRevision } from "#cluster/members/member-state.ts";
 import { type KnownMember, mayBootstrap, memberNamed } from "#cluster/members/members.ts";
-import { sickForMs } from "#cluster/members/patience.ts";
 import { isDown } from "#cluster/members/standstill.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { canary, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/update/rolling.ts";
 import { wishText } from "#cluster/update/update-status.ts";
-import { runningRevision } from "#cluster/update/versions.ts";
 import { isStopped, isUnscheduled } from "#kube/pod.ts";
 import { type Proposal, step } from "#runtime/decide.ts";
 
@@ -61,7 +60,7 @@ function mayUpdateNow(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): 
   if (pod !== undefined && !isDownAndKnown) return false;
   if (isWaking(snapshot) && (pod === undefined || !isStopped(pod, ETCD_CONTAINER) || isUnscheduled(pod))) return false;
   const isNew = !member.hasStarted && pod !== undefined;
-  return isNew || (sickForMs(snapshot, member) >= SICK_AFTER_MS && !isOtherCanary(snapshot, member));
+  return isNew || (member.history.sickForMs >= SICK_AFTER_MS && !isOtherCanary(snapshot, member));
 }
 
 function isOtherCanary(snapshot: ClusterSnapshot, { id }: KnownMember): boolean {
