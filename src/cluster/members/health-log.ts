@@ -1,8 +1,8 @@
 import { waking } from "#cluster/lifecycle/sleep.ts";
 import { isAtRest, REST_VOUCHED_MS } from "#cluster/observe/rest.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
+import { canary } from "#cluster/update/canary.ts";
 import { lacksOnly } from "#cluster/update/fitness.ts";
-import { canary } from "#cluster/update/rolling.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 import { ownArriving } from "./learners.ts";
 import { isResizing, type KnownMember, knownMembers } from "./members.ts";

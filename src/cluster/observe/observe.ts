@@ -14,7 +14,7 @@ import type { HealthLog } from "#cluster/members/health-log.ts";
 import { idOf, type KnownMember, leaderOf } from "#cluster/members/members.ts";
 import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
-import { overdueCanary } from "#cluster/update/trial.ts";
+import { overdueCanary } from "#cluster/update/canary.ts";
 import type { BindingTimes } from "#cluster-tls/read/binding-times.ts";
 import type { CertificateReads } from "#cluster-tls/read/reads.ts";
 import { withKeptTls } from "#cluster-tls/switch/kept.ts";

@@ -33,10 +33,10 @@ import {
 import { HAS } from "#kit/snapshots/cluster-switch.ts";
 import { secured, tlsSpec } from "#kit/snapshots/cluster-tls.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
+import { canary } from "./canary.ts";
 import { othersDown, restartBlocker } from "./fitness.ts";
 import {
   awaitsManualRestart,
-  canary,
   hasPendingRestart,
   isAboutToRestart,
   isTemplateReady,

@@ -7,7 +7,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { runningRevision } from "#cluster/members/member-state.ts";
 import { type KnownMember, memberNamed, ownVoters } from "#cluster/members/members.ts";
 import { isDown } from "#cluster/members/standstill.ts";
-import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 import { whyOwnSecrets } from "#cluster-tls/check/own-secrets.ts";
 import { trustingAs } from "#cluster-tls/check/trusted.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
@@ -324,23 +324,4 @@ export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boole
 export function mayBeFixedByRestart(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const isLate = member.history.unreadyForMs >= snapshot.memberTimeoutMs;
   return isLate && member.template.revision !== wantedRevision(snapshot) && lacksOnly(member, "sidecarReadiness");
-}
-
-/**
- * The first member that was restarted with the wanted template, until a member has been fit with it. `update.proven`
- * records that, so an outage does not start the trial again. A member that lost its data is not a canary: it is
- * replaced.
- */
-export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
-  const wanted = wantedRevision(snapshot);
-  const update = snapshot.cluster.status?.update;
-  const voters = ownVoters(snapshot);
-  if (update?.revision !== wanted || update.proven || voters.some((member) => isUpdated(snapshot, member)))
-    return undefined;
-  return voters.find((member) => {
-    const { name, container, template, data } = member;
-    const peer = peerNamed(snapshot, name);
-    const isRestarted = (container.is === "none" || template.revision === wanted) && !data.isLost;
-    return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
-  });
 }

@@ -2,8 +2,9 @@ import { type Waivable, type Waiver, waiversIn } from "#api/waivers.ts";
 import type { Lack } from "#cluster/members/member-state.ts";
 import { type KnownMember, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
+import { canary } from "./canary.ts";
 import { neededText, restartBlocker } from "./fitness.ts";
-import { canary, mayBeFixedByRestart } from "./rolling.ts";
+import { mayBeFixedByRestart } from "./rolling.ts";
 
 /** The waivers that have not expired. */
 export const activeWaivers = remembered((snapshot): readonly Waiver[] =>

@@ -6,7 +6,7 @@ import { isNeverReplaced, votersToReplace } from "#cluster/members/patience.ts";
 import { isSurplusLearner, surplusVoter } from "#cluster/members/surplus.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { leadershipTarget } from "#cluster/update/heir.ts";
+import { leadershipTarget } from "#cluster/update/leadership-target.ts";
 import { type Proposal, step, wait } from "#runtime/decide.ts";
 
 interface Removal {

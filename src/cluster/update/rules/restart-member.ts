@@ -16,7 +16,7 @@ import {
 import { isDown } from "#cluster/members/standstill.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { leadershipTarget } from "#cluster/update/heir.ts";
+import { leadershipTarget } from "#cluster/update/leadership-target.ts";
 import {
   isAboutToRestart,
   isOutdated,

@@ -2,7 +2,7 @@ import { ETCD_CONTAINER } from "#api/names.ts";
 import type { KnownMember } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { overdueCanary } from "#cluster/update/trial.ts";
+import { overdueCanary } from "#cluster/update/canary.ts";
 import { isReady, whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
 

@@ -8,7 +8,8 @@ import { type KnownMember, mayBootstrap, memberNamed } from "#cluster/members/me
 import { isDown } from "#cluster/members/standstill.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { canary, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/update/rolling.ts";
+import { canary } from "#cluster/update/canary.ts";
+import { isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/update/rolling.ts";
 import { wishText } from "#cluster/update/update-status.ts";
 import { isStopped, isUnscheduled } from "#kube/pod.ts";
 import { type Proposal, step } from "#runtime/decide.ts";
