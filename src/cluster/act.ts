@@ -13,7 +13,7 @@ import { type AuthChange, actOnAuth } from "#cluster/auth/act.ts";
 import { newRootSecret } from "#cluster/auth/root-secret.ts";
 import { monitorPut } from "#cluster/exposure/desired/pod-monitor.ts";
 import { servicePut } from "#cluster/exposure/desired/services.ts";
-import { follower, leader, ofThisCluster, teller } from "#cluster/observe/addressee.ts";
+import { answeringVoter, downgradeReporter, leader, ofThisCluster } from "#cluster/observe/addressee.ts";
 import {
   needAsked,
   needClaimGone,
@@ -228,36 +228,45 @@ export async function actOnCluster(
       return await writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, stoppedStatus(snapshot, step), signal);
     case "addLearner":
       return await changed(
-        etcd.addLearner(follower(snapshot, identities), [step.peerUrl], ofThisCluster(snapshot, signal)),
+        etcd.addLearner(answeringVoter(snapshot, identities), [step.peerUrl], ofThisCluster(snapshot, signal)),
       );
     case "promote":
-      return await changed(etcd.promote(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
+      return await changed(
+        etcd.promote(answeringVoter(snapshot, identities), step.id, ofThisCluster(snapshot, signal)),
+      );
     case "updateMember":
       return await changed(
-        etcd.updateMember(follower(snapshot, identities), step.id, [step.peerUrl], ofThisCluster(snapshot, signal)),
+        etcd.updateMember(
+          answeringVoter(snapshot, identities),
+          step.id,
+          [step.peerUrl],
+          ofThisCluster(snapshot, signal),
+        ),
       );
     case "removeMember":
       await needClaimGone(kube, snapshot, step, signal);
       await needRemoval(kube, snapshot, step, signal);
       // Last, so that the member's answer is as recent as possible.
       await needSilence({ kube, etcd, identities }, snapshot, step, signal);
-      return await changed(etcd.removeMember(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
+      return await changed(
+        etcd.removeMember(answeringVoter(snapshot, identities), step.id, ofThisCluster(snapshot, signal)),
+      );
     case "disarmAlarm":
       return await changed(
         etcd.disarmAlarm(
-          follower(snapshot, identities),
+          answeringVoter(snapshot, identities),
           { memberId: step.id, type: step.type },
           ofThisCluster(snapshot, signal),
         ),
       );
     case "enableDowngrade": {
-      const [at, options] = [follower(snapshot, identities), ofThisCluster(snapshot, signal)];
+      const [at, options] = [answeringVoter(snapshot, identities), ofThisCluster(snapshot, signal)];
       await changed(etcd.downgrade(at, "VALIDATE", step.to, options));
       return await changed(etcd.downgrade(at, "ENABLE", step.to, options));
     }
     case "cancelDowngrade":
       return await changed(
-        etcd.downgrade(teller(snapshot, identities), "CANCEL", step.to, ofThisCluster(snapshot, signal)),
+        etcd.downgrade(downgradeReporter(snapshot, identities), "CANCEL", step.to, ofThisCluster(snapshot, signal)),
       );
     case "moveLeader":
       return await changed(etcd.moveLeader(leader(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));

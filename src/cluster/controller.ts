@@ -108,7 +108,7 @@ export function clusterController(
   };
   const quickChecks = new QuickChecks({ reads, certificates, healthLog: memory.healthLog });
   /** Snapshots for which the stored status is up to date. */
-  const told = new WeakSet<ClusterSnapshot>();
+  const unchanged = new WeakSet<ClusterSnapshot>();
   const forecasts = new Forecasts(reads.clock);
   const report = statusWriter({
     kube: writes.kube,
@@ -122,7 +122,7 @@ export function clusterController(
     stageOf: (key) => clusterStage(reads.clusters.get(key)),
     quickCheck: (key, signal) => quickChecks.quickCheck(key, signal),
     restMs: (snapshot, plan) => {
-      quickChecks.note(snapshot, told.has(snapshot) ? plan : undefined);
+      quickChecks.note(snapshot, unchanged.has(snapshot) ? plan : undefined);
       return restMs(snapshot, quickChecks.settled, reads.clock.monotonicMs());
     },
     isRoutine: (rule, step, snapshot) =>
@@ -151,7 +151,7 @@ export function clusterController(
       return foretold === undefined ? status : { ...status, plan: foretold };
     },
     writeStatus: async (snapshot, status, signal) => {
-      if (isSameData(status, snapshot.cluster.status ?? {})) told.add(snapshot);
+      if (isSameData(status, snapshot.cluster.status ?? {})) unchanged.add(snapshot);
       return mayWait(snapshot, status) ? undefined : await report.write(snapshot.cluster, status, signal);
     },
     subject: ({ cluster }) => report.subject(cluster),

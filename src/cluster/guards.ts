@@ -9,9 +9,9 @@ import {
 } from "#cluster/identity/guards.ts";
 import { ownOnly } from "#cluster/identity/ownership-guard.ts";
 import { sleepIsAsked, sleepKeepsMembers } from "#cluster/lifecycle/guards.ts";
+import { oneAtATime } from "#cluster/members/change-guard.ts";
 import { askedToDelete, dyingClaimIsHeld, notAMember } from "#cluster/members/claim-guards.ts";
 import { keepQuorum, needMemberList, restartKeepsQuorum } from "#cluster/members/guards.ts";
-import { oneAtATime } from "#cluster/members/turn-guard.ts";
 import { alarmIsOver, fenceBeforeVote, noSignOfLife } from "#cluster/members/vote-guards.ts";
 import { downgradeEnabled, runnableOnly, versionPath } from "#cluster/update/guards.ts";
 import { allowedSecrets, certificateIsTrusted, membersTrustEachOther } from "#cluster-tls/check/guards.ts";

@@ -20,7 +20,7 @@ export function ownedBy(snapshot: ClusterSnapshot): OwnerReference {
  */
 export function takenText(foreign: KubeObject): string {
   const owner = controllerOf(foreign);
-  const whose =
+  const what =
     owner === undefined ? "it has no controller" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
-  return `${foreign.kind} ${foreign.metadata.name} exists already and is not this cluster's: ${whose}; delete it`;
+  return `${foreign.kind} ${foreign.metadata.name} exists already and is not this cluster's: ${what}; delete it`;
 }

@@ -108,8 +108,8 @@ export function failingStatus(
   const verdict = { reason, message: because, observedGeneration: metadata.generation ?? 0 } as const;
   const now = rfc3339(nowMs);
   const before = status?.conditions ?? [];
-  const told = before.map(({ type }) => type).filter((type) => OF_THE_PRESENT.includes(type));
-  const unknown = ["Ready", ...told].map((type) => ({ type, status: "Unknown" as const, ...verdict }));
+  const types = before.map(({ type }) => type).filter((type) => OF_THE_PRESENT.includes(type));
+  const unknown = ["Ready", ...types].map((type) => ({ type, status: "Unknown" as const, ...verdict }));
   const standstill = { type: "Progressing", status: "False" as const, ...verdict };
   const conditions = [standstill, ...unknown].reduce((all, each) => withCondition(all, each, now), before);
   return { ...status, conditions };
@@ -185,13 +185,13 @@ function oldestVersion(members: readonly MemberStatus[]): string | undefined {
   return versions.sort((a, b) => compareVersions(parseVersion(a), parseVersion(b)))[0];
 }
 
-function conditions(given: Case): Condition[] {
-  const { cluster, takenAtMs } = given.snapshot;
+function conditions(input: Case): Condition[] {
+  const { cluster, takenAtMs } = input.snapshot;
   const now = rfc3339(takenAtMs);
   const observedGeneration = cluster.metadata.generation ?? 0;
   return Object.entries(JUDGES).reduce(
     (all, [type, judge]) => {
-      const verdict = judge(given);
+      const verdict = judge(input);
       return verdict === undefined ? all : withCondition(all, { type, ...verdict, observedGeneration }, now);
     },
     [...(cluster.status?.conditions ?? [])],

@@ -28,12 +28,16 @@ export function isHarmless(snapshot: ClusterSnapshot, step: ClusterStep): boolea
 
 /** The member that the step interrupts, now or when it restarts with its new template. */
 export function interruptedBy(snapshot: ClusterSnapshot, step: ClusterStep): string | undefined {
-  if (hasTrait(step, "interrupts", "peer")) return givesTurn(snapshot, step) ? step.live.metadata.name : undefined;
+  if (hasTrait(step, "interrupts", "peer"))
+    return requiresRestart(snapshot, step) ? step.live.metadata.name : undefined;
   return hasTrait(step, "interrupts", "member") && !isHarmless(snapshot, step) ? step.name : undefined;
 }
 
 /** Whether the member has to restart because of this step. A member outside the quorum loses nothing by a restart. */
-function givesTurn(snapshot: ClusterSnapshot, { live, peer }: { live: EtcdPeer; peer: Draft<EtcdPeer> }): boolean {
+function requiresRestart(
+  snapshot: ClusterSnapshot,
+  { live, peer }: { live: EtcdPeer; peer: Draft<EtcdPeer> },
+): boolean {
   const { name } = live.metadata;
   const member = memberNamed(snapshot, name);
   if (peer.spec === undefined || member === undefined || member.isLearner || !member.participatesInQuorum) return false;

@@ -50,20 +50,20 @@ function keyOf({ cluster }: ClusterSnapshot): { namespace: string; name: string 
   return { namespace: cluster.metadata.namespace ?? "", name: cluster.metadata.name };
 }
 
-const withoutWords = counting((log, snapshot) => log.look(keyOf(snapshot), speechless(snapshot), snapshot.takenAtMs));
+const withoutWords = counting((log, snapshot) => log.record(keyOf(snapshot), speechless(snapshot), snapshot.takenAtMs));
 
 /** Longer than one observation is valid (VOUCHED_MS in health-log.ts). */
 const FAR_MS = 15_000;
-const lookedAtMs = new WeakMap<HealthLog, number>();
+const observedAtMs = new WeakMap<HealthLog, number>();
 
 /** Counts as if observations in between had found the same. */
 function inFull(): Look {
   return (log, snapshot) => {
     const key = keyOf(snapshot);
     const atMs = snapshot.takenAtMs;
-    for (let ms = (lookedAtMs.get(log) ?? atMs) + FAR_MS; ms < atMs; ms += FAR_MS) log.look(key, snapshot, ms);
-    lookedAtMs.set(log, atMs);
-    return log.look(key, snapshot, atMs);
+    for (let ms = (observedAtMs.get(log) ?? atMs) + FAR_MS; ms < atMs; ms += FAR_MS) log.record(key, snapshot, ms);
+    observedAtMs.set(log, atMs);
+    return log.record(key, snapshot, atMs);
   };
 }
 
@@ -132,7 +132,7 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "time without a member list counts as lost time",
-    parts: counting((log, snapshot) => log.look(keyOf(snapshot), listedByRecord(snapshot), snapshot.takenAtMs)),
+    parts: counting((log, snapshot) => log.record(keyOf(snapshot), listedByRecord(snapshot), snapshot.takenAtMs)),
     leaning: { ...FORMED, often: { killContainer: 6, nodeDown: 3, time: 30 }, steps: 200 },
     covered:
       "an outage ends with every live member healthy; only lost members are given up sooner, which promise patience allows (health-log.test.ts)",
@@ -149,9 +149,9 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
     parts: counting((log, snapshot) => {
       const key = keyOf(snapshot);
       const atMs = snapshot.takenAtMs;
-      if (atMs - (lookedAtMs.get(log) ?? atMs) > FAR_MS) log.forget(key);
-      lookedAtMs.set(log, atMs);
-      return log.look(key, snapshot, atMs);
+      if (atMs - (observedAtMs.get(log) ?? atMs) > FAR_MS) log.forget(key);
+      observedAtMs.set(log, atMs);
+      return log.record(key, snapshot, atMs);
     }),
     leaning: { ...FORMED, often: { deleteClaim: 2, deletePod: 3, time: 30 } },
     covered:

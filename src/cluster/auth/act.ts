@@ -3,7 +3,7 @@ import { OperatorError } from "#base/error.ts";
 import type { Identities } from "#certificates/dial.ts";
 import { textIn } from "#certificates/facts.ts";
 import type { Issuer } from "#certificates/issue.ts";
-import { follower, ofThisCluster } from "#cluster/observe/addressee.ts";
+import { answeringVoter, ofThisCluster } from "#cluster/observe/addressee.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { AuthStep } from "#cluster/step.ts";
 import { isOurs, seen } from "#cluster-tls/read/usable.ts";
@@ -45,7 +45,7 @@ export async function actOnAuth(
 ): Promise<void> {
   const { kube, etcd } = writes;
   const options = ofThisCluster(snapshot, signal);
-  const own = follower(snapshot, writes.identities);
+  const own = answeringVoter(snapshot, writes.identities);
   const at = "asRoot" in step && step.asRoot ? await asRoot(writes, own, snapshot, signal) : own;
   switch (step.do) {
     case "setRootPassword": {

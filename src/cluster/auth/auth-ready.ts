@@ -52,8 +52,8 @@ export function authReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
  * forever.
  */
 function forgotten({ status }: EtcdCluster): Verdict | undefined {
-  const told = status?.conditions?.find(({ type }) => type === "AuthReady");
-  if (told === undefined || told.reason === "AuthDisabled") return undefined;
+  const recorded = status?.conditions?.find(({ type }) => type === "AuthReady");
+  if (recorded === undefined || recorded.reason === "AuthDisabled") return undefined;
   const message = "spec.auth is not set, and authentication is not known to be on";
   return { status: "True", reason: "AuthDisabled", message };
 }

@@ -11,7 +11,7 @@ import { type AllNames, type HeldNames, unmanagedOf } from "./unmanaged.ts";
 
 interface Memory {
   readonly version: string;
-  readonly told: Unmanaged;
+  readonly unmanaged: Unmanaged;
 }
 
 /** Names of users and roles in etcd. A cache: a process reads them once after its start. */
@@ -33,13 +33,13 @@ export class NameReads {
     const key = keyText(cluster.metadata);
     const version = () => versionOf(cluster, user, revision, held());
     const last = this.#known.get(key);
-    if (last?.version === version()) return last.told;
+    if (last?.version === version()) return last.unmanaged;
     try {
       const all = await ask();
       // A name created since then is recorded by its object.
-      const told = unmanagedOf(cluster, user, held(), all);
-      this.#known.set(key, { version: version(), told });
-      return told;
+      const unmanaged = unmanagedOf(cluster, user, held(), all);
+      this.#known.set(key, { version: version(), unmanaged });
+      return unmanaged;
     } catch (thrown) {
       if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled")) throw thrown;
       return undefined;

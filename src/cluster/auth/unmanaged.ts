@@ -15,7 +15,7 @@ const MOST_LENGTH = 64;
  * Characters that are valid in a name of etcd and unsafe in messages: control characters, bidirectional overrides,
  * invisible ones, quotes.
  */
-const NOT_TOLD = /[\p{C}\p{Zl}\p{Zp}"\\]/u;
+const UNSAFE = /[\p{C}\p{Zl}\p{Zp}"\\]/u;
 
 /** Names in etcd that EtcdUsers and EtcdRoles have. */
 export interface HeldNames {
@@ -38,35 +38,34 @@ export function unmanagedOf(
   all: AllNames,
 ): Unmanaged {
   const ours = new Set([ROOT, OPERATOR, user, ...(status?.auth?.operators ?? [])]);
-  const users = toldOf(all.users.filter((name) => !ours.has(name) && !held.users.has(name)));
-  const roles = toldOf(all.roles.filter((name) => name !== ROOT && !held.roles.has(name)));
+  const users = listOf(all.users.filter((name) => !ours.has(name) && !held.users.has(name)));
+  const roles = listOf(all.roles.filter((name) => name !== ROOT && !held.roles.has(name)));
   return { ...(users && { users }), ...(roles && { roles }) };
 }
 
-function toldOf(names: readonly string[]): UnmanagedNames | undefined {
+function listOf(names: readonly string[]): UnmanagedNames | undefined {
   if (names.length === 0) return undefined;
   return { count: names.length, names: names.toSorted().slice(0, MOST_NAMES).map(safeName) };
 }
 
 function safeName(name: string): string {
-  let told = "";
+  let safe = "";
   for (const each of name) {
-    const text = NOT_TOLD.test(each) ? `\\u{${each.codePointAt(0)?.toString(16)}}` : each;
-    if (told.length + text.length > MOST_LENGTH) return `${told}…`;
-    told += text;
+    const text = UNSAFE.test(each) ? `\\u{${each.codePointAt(0)?.toString(16)}}` : each;
+    if (safe.length + text.length > MOST_LENGTH) return `${safe}…`;
+    safe += text;
   }
-  return told;
+  return safe;
 }
 
 /** A sentence for people; `undefined` when there are none. */
 export function unmanagedText({ users, roles }: Unmanaged): string | undefined {
-  const told = [users && listed("user", users), roles && listed("role", roles)].filter((each) => each !== undefined);
-  return told.length === 0 ? undefined : `etcd has ${told.join(", and ")}; they are left alone`;
+  const parts = [users && listed("user", users), roles && listed("role", roles)].filter((each) => each !== undefined);
+  return parts.length === 0 ? undefined : `etcd has ${parts.join(", and ")}; they are left alone`;
 }
 
 function listed(what: "user" | "role", { count, names }: UnmanagedNames): string {
   const quoted = names.map((name) => `"${name}"`).join(", ");
   const more = count > names.length ? `, and ${count - names.length} more` : "";
-  const whose = what === "user" ? "that no EtcdUser names" : "that no EtcdRole names";
-  return `${count} ${what}${count === 1 ? "" : "s"} ${whose}: ${quoted}${more}`;
+  return `${count} ${what}${count === 1 ? "" : "s"} that no ${what === "user" ? "EtcdUser" : "EtcdRole"} names: ${quoted}${more}`;
 }

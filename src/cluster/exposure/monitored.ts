@@ -7,6 +7,6 @@ export function isMonitorWanted({ spec }: Pick<EtcdCluster, "spec">): boolean {
 
 /** Whether a PodMonitor may exist: the condition is recorded before it is created, and until it is deleted. */
 export function isMonitorOnRecord({ status }: Pick<EtcdCluster, "status">): boolean {
-  const told = status?.conditions?.find(({ type }) => type === "Monitored");
-  return told !== undefined && told.reason !== "NotMonitored";
+  const recorded = status?.conditions?.find(({ type }) => type === "Monitored");
+  return recorded !== undefined && recorded.reason !== "NotMonitored";
 }

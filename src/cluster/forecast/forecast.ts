@@ -28,30 +28,31 @@ export function forecast(snapshot: ClusterSnapshot, most = MOST_STEPS): Forecast
   if (isForming(snapshot)) return { outcome: "Waits", message: "no forecast before the cluster has formed" };
   const first = planCluster(snapshot);
   const steps: Step[] = [];
-  let now = looked(snapshot);
+  let now = nextObservation(snapshot);
   while (steps.length < most) {
     const plan = planCluster(now);
-    if (plan.next !== "step") return told(first, steps, plan);
+    if (plan.next !== "step") return forecastOf(first, steps, plan);
     const { rule, because } = plan;
     const member = memberOf(plan.step);
     if (rule !== dropPreviousTemplate.name)
       steps.push({ rule, step: plan.step.do, ...(member === undefined ? {} : { member }), message: because });
     const next = after(now, plan.step);
-    if (typeof next === "string") return told(first, steps, `no forecast of the effect of ${plan.step.do}: ${next}`);
-    now = looked(next);
+    if (typeof next === "string")
+      return forecastOf(first, steps, `no forecast of the effect of ${plan.step.do}: ${next}`);
+    now = nextObservation(next);
   }
-  return told(first, steps, `no end after ${most} steps`);
+  return forecastOf(first, steps, `no end after ${most} steps`);
 }
 
 /** The snapshot at the next observation, with the status that the operator has written by then. */
-function looked(snapshot: ClusterSnapshot): ClusterSnapshot {
+function nextObservation(snapshot: ClusterSnapshot): ClusterSnapshot {
   const now = arrived(snapshot);
   const status = clusterStatus(now, { next: "settled" });
   return { ...now, cluster: { ...now.cluster, status } };
 }
 
 /** @param end the last plan, or why there is none */
-function told(first: Plan<ClusterStep>, steps: readonly Step[], end: Plan<ClusterStep> | string): Forecast {
+function forecastOf(first: Plan<ClusterStep>, steps: readonly Step[], end: Plan<ClusterStep> | string): Forecast {
   const refused = notDone({ plan: first }).map(({ rule, because }) => ({ rule: eventName(rule), message: because }));
   const restarts = steps.flatMap(({ step, member }) => (step === "restartPod" && member !== undefined ? [member] : []));
   return {

@@ -17,18 +17,18 @@ import { cleared, runningPod, takenOver } from "./model-pods.ts";
  * have all data, and caches are current. A member that needs a person stays as it is, and so does one that is being
  * replaced. Without a quorum everything stays, except when the cluster falls asleep or wakes up.
  */
-export function arrived(given: ClusterSnapshot): ClusterSnapshot {
-  if (isAsleep(given.cluster)) return stopped(given);
-  const snapshot = given.members.is !== "present" && isWaking(given) ? awake(given) : given;
+export function arrived(before: ClusterSnapshot): ClusterSnapshot {
+  if (isAsleep(before.cluster)) return stopped(before);
+  const snapshot = before.members.is !== "present" && isWaking(before) ? awake(before) : before;
   const [furthest] = answersIn(snapshot).sort((a, b) => b.raftIndex - a.raftIndex);
   if (snapshot.members.is !== "present" || furthest === undefined) return snapshot;
   const seen = cleared(snapshot);
   const known: ClusterSnapshot = { ...seen, peers: seen.peers.map(takenOver), budget: counted(seen.budget) };
   const lost = votersToReplace(known);
-  return knownMembers(known).reduce((given, member) => {
+  return knownMembers(known).reduce((now, member) => {
     const peer = peerNamed(known, member.name);
     const isOurs = peer?.spec.memberID === member.id;
-    return isOurs && !lost.some(({ id }) => id === member.id) ? withRunning(given, member, peer, furthest) : given;
+    return isOurs && !lost.some(({ id }) => id === member.id) ? withRunning(now, member, peer, furthest) : now;
   }, known);
 }
 

@@ -7,9 +7,9 @@ export function clusterIdMismatch({ snapshot }: Pick<Case, "snapshot">): Verdict
     health.is === "stranger" ? [`${name}: ${health.why}`] : [],
   );
   if (strangers.length > 0) return { status: "True", reason: "OtherClusterAnswered", message: strangers.join("; ") };
-  const toldBefore =
+  const wasReported =
     snapshot.cluster.status?.conditions?.some((condition) => condition.type === "ClusterIDMismatch") ?? false;
-  return toldBefore
+  return wasReported
     ? { status: "False", reason: "SameCluster", message: "every member that answers has the recorded cluster ID" }
     : undefined;
 }

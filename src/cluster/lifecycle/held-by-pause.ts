@@ -32,6 +32,6 @@ export function heldByPause({ snapshot }: Pick<Case, "snapshot">): Verdict | und
 function nextText(snapshot: ClusterSnapshot): string | undefined {
   const plan = planCluster(snapshot);
   if (plan.next === "step") return `${plan.rule}: ${plan.because}`;
-  const given = { snapshot, plan };
-  return (blocked(given) ?? missing(given) ?? unfulfilled(given))?.message;
+  const input = { snapshot, plan };
+  return (blocked(input) ?? missing(input) ?? unfulfilled(input))?.message;
 }

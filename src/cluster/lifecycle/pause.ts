@@ -9,7 +9,7 @@ import { isAboutToRestart } from "#cluster/update/rolling.ts";
 export function pausedText(snapshot: ClusterSnapshot): string | undefined {
   const by = pausedBy(snapshot.cluster);
   if (by === undefined) return undefined;
-  const turned = snapshot.peers.flatMap((peer) => (isAboutToRestart(snapshot, peer) ? [peer.metadata.name] : []));
-  const caught = turned.map((name) => `; ${name} has yet to restart, and drains may have to wait for it`).join("");
+  const pending = snapshot.peers.flatMap((peer) => (isAboutToRestart(snapshot, peer) ? [peer.metadata.name] : []));
+  const caught = pending.map((name) => `; ${name} has yet to restart, and drains may have to wait for it`).join("");
   return `nothing is changed while ${by}${caught}`;
 }

@@ -348,9 +348,9 @@ test("the time in which a member wakes up does not count towards its replacement
   const KEY = { namespace: "foo", name: "my-etcd" };
   const lostForMs = (given: ClusterSnapshot) => {
     const log = new HealthLog();
-    log.look(KEY, given, 0);
+    log.record(KEY, given, 0);
     const id = given.cluster.status!.identity!.initialMembers[1]!.id;
-    return log.look(KEY, given, 10_000).get(id)?.lostForMs;
+    return log.record(KEY, given, 10_000).get(id)?.lostForMs;
   };
   expect([lostForMs(woken(DOWN)), lostForMs(cluster(DOWN))]).toEqual([0, 10_000]);
   // A member that has lost its data counts as lost also while others wake up.

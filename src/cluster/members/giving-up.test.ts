@@ -22,8 +22,8 @@ import {
   withRemoval,
 } from "#kit/snapshots/cluster.ts";
 import { readySince } from "#kit/snapshots/cluster-changes.ts";
+import { oneAtATime } from "./change-guard.ts";
 import { isInSync } from "./learners.ts";
-import { oneAtATime } from "./turn-guard.ts";
 
 // How long a learner may take, and when it is removed for a lost voter.
 

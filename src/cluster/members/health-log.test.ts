@@ -43,7 +43,7 @@ function after(...looks: readonly (readonly [ClusterSnapshot, number])[]): Membe
   let histories: ReadonlyMap<string, MemberHistory> = new Map();
   for (const [snapshot, laterMs] of looks) {
     atMs += laterMs;
-    histories = log.look(KEY, snapshot, atMs);
+    histories = log.record(KEY, snapshot, atMs);
   }
   return histories.get(id);
 }
@@ -123,7 +123,7 @@ test("health log: with one observation every 20 s, each interval counts as 15 s 
 test("health log: reports how much of an interval between observations exceeds 15 s", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
-  for (const atMs of [0, 10_000, 25_000, 100_000]) log.look(KEY, down, atMs);
+  for (const atMs of [0, 10_000, 25_000, 100_000]) log.record(KEY, down, atMs);
   expect(gaps).toEqual([60_000]);
 });
 
@@ -149,19 +149,19 @@ test("health log: a member that the kubelet reports Ready is not lost", () => {
 
 test("health log: raft traffic from a member resets its lostForMs", () => {
   const log = new HealthLog();
-  for (const atMs of [0, 10_000, 20_000]) log.look(KEY, down, atMs);
+  for (const atMs of [0, 10_000, 20_000]) log.record(KEY, down, atMs);
   log.vouch(KEY, id);
-  expect(log.look(KEY, down, 30_000).get(id)?.lostForMs).toBe(0);
-  expect(log.look(KEY, down, 35_000).get(id)?.lostForMs).toBe(5_000);
+  expect(log.record(KEY, down, 30_000).get(id)?.lostForMs).toBe(0);
+  expect(log.record(KEY, down, 35_000).get(id)?.lostForMs).toBe(5_000);
 });
 
 test("health log: raft traffic from a member does not reset the lostForMs of other members", () => {
   const log = new HealthLog();
   const two = cluster({ replicas: 5, down: ["my-etcd-2", "my-etcd-3"] });
   const [, , , other] = two.cluster.status!.identity!.initialMembers;
-  for (const atMs of [0, 10_000, 20_000]) log.look(KEY, two, atMs);
+  for (const atMs of [0, 10_000, 20_000]) log.record(KEY, two, atMs);
   log.vouch(KEY, two.cluster.status!.identity!.initialMembers[2]!.id);
-  expect(log.look(KEY, two, 30_000).get(other!.id)?.lostForMs).toBe(30_000);
+  expect(log.record(KEY, two, 30_000).get(other!.id)?.lostForMs).toBe(30_000);
 });
 
 test("health log: during a pause by annotation, time does not count towards replacement", () => {
@@ -193,10 +193,10 @@ test("health log: time in which a learner lacks only a pod does not count toward
   const refused = { ...added, claims: [...added.claims, its] };
   const made = { ...refused, pods: new Map([...refused.pods, ["my-etcd-3", pod("my-etcd-3", { ready: false })]]) };
   const log = new HealthLog();
-  log.look(KEY, refused, 0);
-  expect(log.look(KEY, refused, 10_000).get(LATER_ID)).toMatchObject({ knownForMs: 0, sickForMs: 10_000 });
-  log.look(KEY, made, 20_000);
-  expect(log.look(KEY, made, 30_000).get(LATER_ID)).toMatchObject({ knownForMs: 10_000, sickForMs: 30_000 });
+  log.record(KEY, refused, 0);
+  expect(log.record(KEY, refused, 10_000).get(LATER_ID)).toMatchObject({ knownForMs: 0, sickForMs: 10_000 });
+  log.record(KEY, made, 20_000);
+  expect(log.record(KEY, made, 30_000).get(LATER_ID)).toMatchObject({ knownForMs: 10_000, sickForMs: 30_000 });
 });
 
 test("health log: the time of an unproven canary does not count as lost", () => {
@@ -228,7 +228,7 @@ describe("health log: a member that an update restarted, with pods that are recr
   /** Observations, from one time to another. */
   function looks(log: HealthLog, fromMs: number, toMs: number, see: (ms: number) => ClusterSnapshot) {
     let history: MemberHistory | undefined;
-    for (let ms = fromMs; ms <= toMs; ms += STEP_MS) history = log.look(KEY, see(ms), ms).get(id);
+    for (let ms = fromMs; ms <= toMs; ms += STEP_MS) history = log.record(KEY, see(ms), ms).get(id);
     return history?.lostForMs;
   }
   const HALF_MS = memberTimeoutMs / 2;
@@ -250,7 +250,7 @@ describe("health log: a member that an update restarted, with pods that are recr
   test("gets its start timeout again after it was healthy or sent raft traffic", () => {
     const log = new HealthLog();
     looks(log, 0, memberTimeoutMs, ofFive);
-    log.look(KEY, healthy, memberTimeoutMs);
+    log.record(KEY, healthy, memberTimeoutMs);
     expect(looks(log, memberTimeoutMs, 2 * memberTimeoutMs, ofFive)).toBe(0);
     expect(looks(log, 2 * memberTimeoutMs, 2 * memberTimeoutMs + HALF_MS, ofFive)).toBe(HALF_MS);
     log.vouch(KEY, id);
@@ -326,15 +326,15 @@ test("health log: lostForMs of another member counts while a canary starts", () 
   const tried = withCanary(wanting(NEWER, { replicas: 5, down: ["my-etcd-2"] }), "my-etcd-4");
   const log = new HealthLog();
   const lost = tried.cluster.status!.identity!.initialMembers[2]!.id;
-  log.look(KEY, tried, 0);
-  expect(log.look(KEY, tried, 5_000).get(lost)?.lostForMs).toBe(5_000);
+  log.record(KEY, tried, 0);
+  expect(log.record(KEY, tried, 5_000).get(lost)?.lostForMs).toBe(5_000);
 });
 
 test("health log: forget() erases all times of a cluster", () => {
   const log = new HealthLog();
-  log.look(KEY, down, 0);
+  log.record(KEY, down, 0);
   log.forget(KEY);
-  expect(log.look(KEY, down, 1_000).get(id)).toEqual({
+  expect(log.record(KEY, down, 1_000).get(id)).toEqual({
     knownForMs: 0,
     sickForMs: 0,
     wellMsAgo: undefined,
@@ -351,7 +351,7 @@ test("health log: forget() erases all times of a cluster", () => {
 test("health log: reports a gap of one millisecond", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
-  for (const atMs of [0, 15_000, 30_001]) log.look(KEY, down, atMs);
+  for (const atMs of [0, 15_000, 30_001]) log.record(KEY, down, atMs);
   expect(gaps).toEqual([1]);
 });
 
@@ -359,7 +359,7 @@ test("health log: a quick check of a cluster at rest covers as much time as an o
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
   const rests = calm(healthy);
-  log.look(KEY, rests, 0);
+  log.record(KEY, rests, 0);
   expect(log.settled).toBe(1);
   log.quicklyChecked(KEY, 60_000);
   log.quicklyChecked(KEY, 120_000);
@@ -367,7 +367,7 @@ test("health log: a quick check of a cluster at rest covers as much time as an o
   log.quicklyChecked(KEY, 190_000);
   expect(gaps).toEqual([7_000]);
   expect(log.settled).toBe(1);
-  const histories = log.look(KEY, down, 250_000);
+  const histories = log.record(KEY, down, 250_000);
   expect(gaps).toEqual([7_000]);
   // Its time starts now, and the observation shows when it was healthy.
   expect(histories.get(id)).toMatchObject({ sickForMs: 0, lostForMs: 0, wellMsAgo: 250_000 });
@@ -378,9 +378,9 @@ test("health log: a quick check has no effect on a cluster that is not at rest o
   const log = new HealthLog((ms) => gaps.push(ms));
   log.quicklyChecked(KEY, 0);
   expect(log.settled).toBe(0);
-  log.look(KEY, down, 0);
+  log.record(KEY, down, 0);
   log.quicklyChecked(KEY, 10_000);
-  log.look(KEY, down, 20_000);
+  log.record(KEY, down, 20_000);
   expect(gaps).toEqual([5_000]);
 });
 
@@ -390,7 +390,7 @@ test("health log: an interval that begins at rest may be longer before it is a g
   const looks = [healthy, calm(healthy), healthy];
   const atMs = [0, 20_000, 90_000];
   looks.forEach((snapshot, n) => {
-    log.look(KEY, snapshot, atMs[n]!);
+    log.record(KEY, snapshot, atMs[n]!);
   });
   expect(gaps).toEqual([5_000, 7_000]);
 });
@@ -398,11 +398,11 @@ test("health log: an interval that begins at rest may be longer before it is a g
 test("health log: counts clusters at rest", () => {
   const log = new HealthLog();
   const other = { namespace: "foo", name: "other" };
-  log.look(KEY, calm(healthy), 0);
-  log.look(KEY, calm(healthy), 1_000);
-  log.look(other, calm(healthy), 1_000);
+  log.record(KEY, calm(healthy), 0);
+  log.record(KEY, calm(healthy), 1_000);
+  log.record(other, calm(healthy), 1_000);
   expect(log.settled).toBe(2);
-  log.look(KEY, down, 2_000);
+  log.record(KEY, down, 2_000);
   expect(log.settled).toBe(1);
   log.forget(KEY);
   log.forget(other);
@@ -412,13 +412,13 @@ test("health log: counts clusters at rest", () => {
 test("health log: a sleeping cluster counts as at rest once its pods have stopped, and its times are erased", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
-  log.look(KEY, down, 0);
+  log.record(KEY, down, 0);
   log.slept(KEY, { ...asleep(), pods: down.pods }, 600_000);
   expect(log.settled).toBe(0);
   log.slept(KEY, asleep(), 610_000);
   log.slept(KEY, asleep(), 668_000);
   expect(log.settled).toBe(1);
-  expect(log.look(KEY, down, 720_000).get(id)).toMatchObject({ knownForMs: 0, sickForMs: 0, wellMsAgo: undefined });
+  expect(log.record(KEY, down, 720_000).get(id)).toMatchObject({ knownForMs: 0, sickForMs: 0, wellMsAgo: undefined });
   expect([log.settled, gaps]).toEqual([0, []]);
   log.slept(KEY, asleep(), 730_000);
   log.forget(KEY);
@@ -463,10 +463,10 @@ describe("health log: earlierTriesMs", () => {
   });
   test("is reset by sleep", () => {
     const log = new HealthLog();
-    log.look(KEY, trying, 0);
-    log.look(KEY, trying, TEN);
-    log.look(KEY, wanted4, TEN);
+    log.record(KEY, trying, 0);
+    log.record(KEY, trying, TEN);
+    log.record(KEY, wanted4, TEN);
     log.slept(KEY, asleep(), 2 * TEN);
-    expect(log.look(KEY, wanted4, 3 * TEN).get(id)?.earlierTriesMs).toBe(0);
+    expect(log.record(KEY, wanted4, 3 * TEN).get(id)?.earlierTriesMs).toBe(0);
   });
 });

@@ -32,7 +32,7 @@ interface MemberRecord {
 
 /** The last observation of a cluster. */
 interface Observation {
-  readonly lookedAtMs: number;
+  readonly observedAtMs: number;
   readonly members: ReadonlyMap<string, MemberRecord>;
   /** @see MemberHistory */
   readonly earlierTriesMs: number;
@@ -88,9 +88,9 @@ export class HealthLog {
    * @param atMs monotonic: a jump of the wall clock must not remove a member
    * @returns by member ID
    */
-  look(key: Key, snapshot: ClusterSnapshot, atMs: number): ReadonlyMap<string, MemberHistory> {
+  record(key: Key, snapshot: ClusterSnapshot, atMs: number): ReadonlyMap<string, MemberHistory> {
     const before = this.#clusters.get(keyText(key));
-    const passedMs = before === undefined ? 0 : atMs - before.lookedAtMs;
+    const passedMs = before === undefined ? 0 : atMs - before.observedAtMs;
     const sinceMs = Math.min(passedMs, VOUCHED_MS);
     this.#reportGap(before, atMs);
     // Without a quorum, a lost member looks like one that waits for the others.
@@ -123,16 +123,16 @@ export class HealthLog {
       });
     }
     const earlierTriesMs = earlierTriesOf(snapshot, before, members);
-    this.#put(key, { lookedAtMs: atMs, members, earlierTriesMs, isSettled: isAtRest(snapshot) });
-    return new Map([...members].map(([id, noted]) => [id, historyOf(noted, earlierTriesMs, atMs)]));
+    this.#put(key, { observedAtMs: atMs, members, earlierTriesMs, isSettled: isAtRest(snapshot) });
+    return new Map([...members].map(([id, observed]) => [id, historyOf(observed, earlierTriesMs, atMs)]));
   }
 
   /** Records another sign of life: the member is not lost. */
   vouch(key: Key, id: string): void {
     const cluster = this.#clusters.get(keyText(key));
-    const noted = cluster?.members.get(id);
-    if (cluster === undefined || noted === undefined) return;
-    const members = new Map([...cluster.members, [id, { ...noted, lost: NOTHING, coming: NO_REVISION }]]);
+    const observed = cluster?.members.get(id);
+    if (cluster === undefined || observed === undefined) return;
+    const members = new Map([...cluster.members, [id, { ...observed, lost: NOTHING, coming: NO_REVISION }]]);
     this.#clusters.set(keyText(key), { ...cluster, members });
   }
 
@@ -141,14 +141,14 @@ export class HealthLog {
     const last = this.#clusters.get(keyText(key));
     if (last?.isSettled !== true) return;
     this.#reportGap(last, atMs);
-    this.#put(key, { ...last, lookedAtMs: atMs });
+    this.#put(key, { ...last, observedAtMs: atMs });
   }
 
   /**
    * Records that the cluster sleeps: no time is counted, and after the wake-up all start at 0. @param atMs monotonic
    */
   slept(key: Key, snapshot: ClusterSnapshot, atMs: number): void {
-    this.#put(key, { lookedAtMs: atMs, members: new Map(), earlierTriesMs: 0, isSettled: isAtRest(snapshot) });
+    this.#put(key, { observedAtMs: atMs, members: new Map(), earlierTriesMs: 0, isSettled: isAtRest(snapshot) });
   }
 
   forget(key: Key): void {
@@ -162,15 +162,15 @@ export class HealthLog {
 
   #reportGap(before: Observation | undefined, atMs: number): void {
     if (before === undefined) return;
-    const gapMs = atMs - before.lookedAtMs - (before.isSettled ? REST_VOUCHED_MS : VOUCHED_MS);
+    const gapMs = atMs - before.observedAtMs - (before.isSettled ? REST_VOUCHED_MS : VOUCHED_MS);
     if (gapMs > 0) this.#onGap(gapMs);
   }
 
-  #put(key: Key, look: Observation | undefined): void {
+  #put(key: Key, record: Observation | undefined): void {
     const text = keyText(key);
-    this.#settled += Number(look?.isSettled ?? false) - Number(this.#clusters.get(text)?.isSettled ?? false);
-    if (look === undefined) this.#clusters.delete(text);
-    else this.#clusters.set(text, look);
+    this.#settled += Number(record?.isSettled ?? false) - Number(this.#clusters.get(text)?.isSettled ?? false);
+    if (record === undefined) this.#clusters.delete(text);
+    else this.#clusters.set(text, record);
   }
 }
 
@@ -202,8 +202,8 @@ function earlierTriesOf(
   return gone.reduce((sum, [, { known }]) => sum + known.ms, before.earlierTriesMs);
 }
 
-function historyOf(noted: MemberRecord, earlierTriesMs: number, atMs: number): MemberHistory {
-  const { known, sick, lost, silent, unfit, tried, podless, unready, wellAtMs } = noted;
+function historyOf(observed: MemberRecord, earlierTriesMs: number, atMs: number): MemberHistory {
+  const { known, sick, lost, silent, unfit, tried, podless, unready, wellAtMs } = observed;
   return {
     knownForMs: known.ms,
     sickForMs: sick.ms,

@@ -14,8 +14,7 @@ import { type KnownMember, memberNamed, spareVoters, votersOf } from "./members.
 export function isDown(snapshot: ClusterSnapshot, name: string): boolean {
   const member = memberNamed(snapshot, name);
   const { is, isNew } = containerOf(snapshot, name);
-  if (member?.participatesInQuorum === true || (member !== undefined && isNeededForQuorum(snapshot, member)))
-    return false;
+  if (member?.participatesInQuorum || (member && isNeededForQuorum(snapshot, member))) return false;
   const hangs = member !== undefined && onlyVoterHangs(snapshot, member);
   switch (is) {
     case "none":

@@ -24,15 +24,15 @@ export function leader(snapshot: ClusterSnapshot, identities: Identities): Endpo
 }
 
 /** A member that reports the downgrade as enabled: etcd 3.5 would cancel it too, but never answers. */
-export function teller(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
+export function downgradeReporter(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
   const endpoint = answering(snapshot, enabledDowngrade(snapshot)?.by, identities);
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "no member reports an enabled downgrade any more");
   return endpoint;
 }
 
 /** Same choice as `anybody`. @throws OperatorError EtcdNotNow when no member answers */
-export function follower(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
-  const endpoint = anybody(snapshot, identities);
+export function answeringVoter(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
+  const endpoint = anyVoter(snapshot, identities);
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "no voter with a leader answers at this moment");
   return endpoint;
 }
@@ -41,7 +41,7 @@ export function follower(snapshot: ClusterSnapshot, identities: Identities): End
  * The leader, or any other voter when the leader cannot be reached from here: voters forward changes of membership.
  * `undefined` when no voter with a leader answers.
  */
-export function anybody(snapshot: ClusterSnapshot, identities: Identities): Endpoint | undefined {
+export function anyVoter(snapshot: ClusterSnapshot, identities: Identities): Endpoint | undefined {
   const voters = votersOf(snapshot).filter((member) => member.health.is === "healthy");
   return [leaderOf(snapshot), ...voters].flatMap((member) => answering(snapshot, member, identities) ?? [])[0];
 }

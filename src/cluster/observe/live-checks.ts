@@ -4,7 +4,7 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
-import { keptClaims, toldBy } from "#cluster/identity/desired/identity.ts";
+import { identityOnClaim, keptClaims } from "#cluster/identity/desired/identity.ts";
 import { ownVoters, votersOf } from "#cluster/members/members.ts";
 import { begunAtMs, type ClusterSnapshot } from "#cluster/snapshot.ts";
 import { seen } from "#cluster-tls/read/usable.ts";
@@ -86,7 +86,7 @@ export async function needKeptClaims(
   const known = keptClaims(snapshot);
   for (const claim of known) {
     const live = items.find(({ metadata }) => metadata.name === claim.metadata.name);
-    if (live !== undefined && isSameData(toldBy(live), toldBy(claim))) continue;
+    if (live !== undefined && isSameData(identityOnClaim(live), identityOnClaim(claim))) continue;
     throw outOfDate(
       PERSISTENT_VOLUME_CLAIMS,
       claim.metadata,
@@ -155,11 +155,11 @@ export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, si
  * No watch reports a change of a Secret, and at rest it is read only occasionally. A removal or restart may depend on
  * the peer certificates: they must be those of the decision.
  */
-export async function needShownAsSeen(kube: Kube, given: ClusterSnapshot, signal: AbortSignal): Promise<void> {
-  const kept = keptTls(given);
+export async function needShownAsSeen(kube: Kube, snapshot: ClusterSnapshot, signal: AbortSignal): Promise<void> {
+  const kept = keptTls(snapshot);
   const shown = [kept, formerTls(kept)].flatMap((view) => (view && seen(view, "peer")) ?? []);
   for (const { secretName: name, uid, resourceVersion } of shown) {
-    const { namespace } = given.cluster.metadata;
+    const { namespace } = snapshot.cluster.metadata;
     const live = (await liveAt(kube, SECRETS, { namespace, name }, signal))?.metadata;
     if (live?.uid === uid && live.resourceVersion === resourceVersion) continue;
     throw new OperatorError("KubeConflict", `Secret ${name} with the peer certificates has changed since it was read`);

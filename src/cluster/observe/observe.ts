@@ -25,7 +25,7 @@ import type { Pod } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 import type { Key } from "#runtime/controller.ts";
 import type { Silences } from "#runtime/silences.ts";
-import { anybody, ofThisCluster } from "./addressee.ts";
+import { anyVoter, ofThisCluster } from "./addressee.ts";
 import { CLUSTER_INDEX, type ClusterCaches, cachedParts } from "./cached-parts.ts";
 import { askedAt, clientServiceAnswer, serviceEndpoint } from "./client-service-answer.ts";
 import { type MemberAnswer, memberAnswer } from "./member-answer.ts";
@@ -121,12 +121,12 @@ export async function observeCluster(
     healthLog.slept(key, seen, reads.clock.monotonicMs());
     return present(seen);
   }
-  const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
+  const histories = healthLog.record(key, seen, reads.clock.monotonicMs());
   const held = () => heldNames(reads, index);
-  const told = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), nextUser(seen), held, signal);
-  const auth = told && { ...told, holders: held().users };
+  const readAuth = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), nextUser(seen), held, signal);
+  const auth = readAuth && { ...readAuth, holders: held().users };
   const unseenClaims = await findUnseenClaims(reads.kube, seen, signal);
-  const known = await secondLook(reads, healthLog, key, { ...seen, auth, histories, unseenClaims }, signal);
+  const known = await withRaftEvidence(reads, healthLog, key, { ...seen, auth, histories, unseenClaims }, signal);
   const address = askedAt(known);
   if (address === undefined) return present(known);
   const endpoint = serviceEndpoint(known, address, reads.identities);
@@ -145,7 +145,7 @@ function heldNames({ users, roles }: ClusterReads, index: string): HeldNames {
 
 /** The member that receives requests about the whole cluster. */
 function addresseeIn({ identities }: ClusterReads, seen: ClusterSnapshot, signal: AbortSignal) {
-  const endpoint = identityOf(seen) === undefined ? undefined : anybody(seen, identities);
+  const endpoint = identityOf(seen) === undefined ? undefined : anyVoter(seen, identities);
   return endpoint === undefined ? undefined : { endpoint, options: ofThisCluster(seen, signal) };
 }
 
@@ -153,7 +153,7 @@ function addresseeIn({ identities }: ClusterReads, seen: ClusterSnapshot, signal
  * Before a removal, the leader is asked whether it receives raft traffic from the member. So it is before a rollback of
  * an update's first member when no cache shows its address: the cache may be stale.
  */
-async function secondLook(
+async function withRaftEvidence(
   reads: ClusterReads,
   healthLog: HealthLog,
   key: Key,

@@ -53,7 +53,7 @@ const EARLY_MS = 500;
 /** Quick checks after each observation when intervals are longest. More: what only one member knows is noticed later. */
 const QUICK_CHECKS = 4;
 /** Longest time between two observations, in milliseconds, including quick checks and delays. */
-export const LOOKS_APART_MS = (QUICK_CHECKS + 1) * (LONGEST_REST_MS + 5_000);
+export const OBSERVATIONS_APART_MS = (QUICK_CHECKS + 1) * (LONGEST_REST_MS + 5_000);
 
 /** How long an observation or a quick check covers a cluster at rest, in milliseconds: the longest interval and a delay. */
 export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;

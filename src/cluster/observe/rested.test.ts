@@ -142,7 +142,7 @@ describe("isAsRested: a cluster is unchanged", () => {
 
 describe("restedByRecord: the recorded status replaces an observation", () => {
   test("for a healthy cluster", () => {
-    expect(restedByRecord(WHOLE)).toMatchObject({ told: restedAt(WHOLE, SETTLED)!.told });
+    expect(restedByRecord(WHOLE)).toMatchObject({ membership: restedAt(WHOLE, SETTLED)!.membership });
   });
 
   const peer = WHOLE.peers[0]!;

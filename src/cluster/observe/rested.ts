@@ -9,7 +9,7 @@ import { type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
 import type { Plan } from "#runtime/decide.ts";
 import { aged } from "./aged.ts";
 import { type CachedParts, versionsOf } from "./cached-parts.ts";
-import { isCalledSettled, isSettled, LOOKS_APART_MS } from "./rest.ts";
+import { isCalledSettled, isSettled, OBSERVATIONS_APART_MS } from "./rest.ts";
 
 /**
  * The state of a cluster at rest that a quick check compares. Strings instead of objects: replaced objects would stay in
@@ -19,7 +19,7 @@ export interface Rested {
   /** Versions of all cached objects of the cluster. */
   readonly versions: string;
   /** The leader, and the IDs and names of the members. */
-  readonly told: string;
+  readonly membership: string;
   /** Addresses of the members; undefined before the first observation. */
   readonly urls?: string;
 }
@@ -28,15 +28,15 @@ export interface Rested {
 export function restedAt(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>): Rested | undefined {
   const { cluster, members, certificates } = snapshot;
   const leader = leaderOf(snapshot);
-  if (!isSettled(snapshot) || isReadBesides(cluster) || leader === undefined || members.is !== "present")
+  if (!isSettled(snapshot) || hasUnwatchedState(cluster) || leader === undefined || members.is !== "present")
     return undefined;
   // Bindings of EtcdUsers are not watched.
   if (!isForNothing(plan) || (certificates?.bindings ?? []).length > 0) return undefined;
   // No event reports that time has passed: the plan must have nothing to do until the next observation either.
-  if (!isForNothing(planCluster(aged(snapshot, LOOKS_APART_MS)))) return undefined;
+  if (!isForNothing(planCluster(aged(snapshot, OBSERVATIONS_APART_MS)))) return undefined;
   return {
     versions: versionsOf(snapshot),
-    told: toldBy(leader.id, membersIn(members.value)),
+    membership: membershipOf(leader.id, membersIn(members.value)),
     urls: urlsIn(members.value),
   };
 }
@@ -50,30 +50,30 @@ export function restedByRecord(parts: CachedParts): Rested | undefined {
   const { cluster } = parts;
   const members = cluster.status?.members ?? [];
   const leader = members.find(({ name }) => name === cluster.status?.leader);
-  if (leader === undefined || isReadBesides(cluster) || !isCalledSettled(parts)) return undefined;
-  const told = members.map(({ id, name, learner }) => ({ id, name, isLearner: learner }));
-  return { versions: versionsOf(parts), told: toldBy(leader.id, told) };
+  if (leader === undefined || hasUnwatchedState(cluster) || !isCalledSettled(parts)) return undefined;
+  const listed = members.map(({ id, name, learner }) => ({ id, name, isLearner: learner }));
+  return { versions: versionsOf(parts), membership: membershipOf(leader.id, listed) };
 }
 
 /** The answer of the member with this name, and its member list. */
-interface Word {
+interface Reply {
   readonly peer: string;
   readonly status: EndpointStatus;
   readonly list: MemberList;
 }
 
 /** Whether the queried member is a voter, reports no problem, and has the same leader and member list. */
-export function isAsRested({ told, urls }: Rested, { peer, status, list }: Word): boolean {
+export function isAsRested({ membership, urls }: Rested, { peer, status, list }: Reply): boolean {
   const { memberId, leaderId, isLearner, alarms, downgradeTo } = status;
   const isItself = list.members.find(({ id }) => id === memberId)?.name === peer;
   const isWell = isItself && !isLearner && alarms.length === 0 && downgradeTo === undefined;
   if (!isWell || leaderId === undefined) return false;
   const now = urlsIn(list);
-  return toldBy(hexOf(leaderId), membersIn(list)) === told && now === (urls ?? now);
+  return membershipOf(hexOf(leaderId), membersIn(list)) === membership && now === (urls ?? now);
 }
 
 /** Whether the cluster has state that is neither watched nor reported by members. */
-function isReadBesides(cluster: EtcdCluster): boolean {
+function hasUnwatchedState(cluster: EtcdCluster): boolean {
   const { auth, plan } = cluster.status ?? {};
   const isMonitored = isMonitorWanted(cluster) || isMonitorOnRecord(cluster);
   return isMonitored || isAuthWanted(cluster.spec) !== undefined || auth !== undefined || plan !== undefined;
@@ -89,7 +89,7 @@ function membersIn({ members }: MemberList): readonly Listed[] {
   return members.map(({ id, name, isLearner }) => ({ id: hexOf(id), name, isLearner }));
 }
 
-function toldBy(leaderId: string, members: readonly Listed[]): string {
+function membershipOf(leaderId: string, members: readonly Listed[]): string {
   const lines = members.map(({ id, name, isLearner }) => `${id} ${name} ${isLearner}`);
   return [leaderId, ...lines.sort()].join("\n");
 }

@@ -10,16 +10,18 @@ import type { Case, Verdict } from "./verdict.ts";
 export function backupReady({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
   const { schedules, cluster } = snapshot;
   if (schedules.length === 0) {
-    const toldBefore = cluster.status?.conditions?.some(({ type }) => type === "BackupReady") ?? false;
+    const wasReported = cluster.status?.conditions?.some(({ type }) => type === "BackupReady") ?? false;
     const message = "no EtcdBackupSchedule names this cluster any more";
-    return toldBefore ? { status: "False", reason: "NoSchedule", message } : undefined;
+    return wasReported ? { status: "False", reason: "NoSchedule", message } : undefined;
   }
   const awake = schedules.filter(({ spec }) => !spec.suspend);
   const asked = awake.length > 0 ? awake : schedules;
   const lacks = asked.flatMap((schedule) => lackOf(schedule) ?? []);
   if (lacks.length > 0) return { status: "False", reason: "BackupMissing", message: lacks.join("; ") };
-  const told = asked.map((schedule) => `${schedule.metadata.name}: ${conditionOf(schedule, "BackupReady")?.message}`);
-  return { status: "True", reason: "BackedUp", message: told.join("; ") };
+  const messages = asked.map(
+    (schedule) => `${schedule.metadata.name}: ${conditionOf(schedule, "BackupReady")?.message}`,
+  );
+  return { status: "True", reason: "BackedUp", message: messages.join("; ") };
 }
 
 /** The schedule's problem, according to its status. */

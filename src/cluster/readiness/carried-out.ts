@@ -9,9 +9,9 @@ export const NO_EDIT_WAITS = "NoEditWaits" satisfies Reason;
  * one of this pause.
  */
 export function wasCarriedOut({ cluster: { metadata, status } }: Pick<ClusterSnapshot, "cluster">): boolean {
-  const told = (type: ConditionType) =>
+  const conditionOf = (type: ConditionType) =>
     status?.conditions?.find((each) => each.type === type && each.observedGeneration === metadata.generation);
-  const paused = told("Paused");
+  const paused = conditionOf("Paused");
   if (paused?.status === "True" && paused.reason === NO_EDIT_WAITS) return true;
-  return told("Ready")?.status === "True";
+  return conditionOf("Ready")?.status === "True";
 }

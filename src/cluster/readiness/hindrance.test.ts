@@ -8,7 +8,7 @@ import { NOW } from "#kit/snapshots/cluster.ts";
 import { guarded, PREPARED } from "#kit/snapshots/cluster-auth.ts";
 import { secured } from "#kit/snapshots/cluster-tls.ts";
 import type { Plan, Report } from "#runtime/decide.ts";
-import { missing, ONLY_TOLD, REASON_OF_RULE } from "./hindrance.ts";
+import { missing, ONLY_REPORTED, REASON_OF_RULE } from "./hindrance.ts";
 import { progressing } from "./progressing.ts";
 
 const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
@@ -75,7 +75,7 @@ test("an invalid Secret of root is reported with its own reason in Ready, Progre
 
 test("REASON_OF_RULE and ONLY_TOLD name only existing rules and guards", () => {
   const names = [...CLUSTER_RULES, ...CLUSTER_GUARDS].map(({ name }) => name);
-  expect([...Object.keys(REASON_OF_RULE), ...ONLY_TOLD].filter((name) => !names.includes(name))).toEqual([]);
+  expect([...Object.keys(REASON_OF_RULE), ...ONLY_REPORTED].filter((name) => !names.includes(name))).toEqual([]);
 });
 
 function progressingOf(plan: Plan<never>) {

@@ -35,7 +35,7 @@ export const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
 };
 
 /** Rules with notices that leave no work and block nothing: a condition of its own, or the status, reports them. */
-export const ONLY_TOLD: ReadonlySet<string> = new Set([
+export const ONLY_REPORTED: ReadonlySet<string> = new Set([
   "certificate-expires",
   "ca-rotation-blocked",
   "secret-access-missing",
@@ -61,23 +61,23 @@ export function blocked({ plan, snapshot }: Pick<Case, "plan" | "snapshot">): Hi
 }
 
 /** TLSReady has a reason for each problem with certificates. */
-function ofCertificates(given: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
-  const { reason, message } = tlsReady(given) ?? {};
+function ofCertificates(input: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
+  const { reason, message } = tlsReady(input) ?? {};
   return reason === undefined || message === undefined ? undefined : { reason, message };
 }
 
 /** What is wanted and not done now, for whatever reason. */
 export function notDone({ plan }: Pick<Case, "plan">): readonly Report[] {
-  return (plan.reports ?? []).filter(({ rule }) => !ONLY_TOLD.has(rule));
+  return (plan.reports ?? []).filter(({ rule }) => !ONLY_REPORTED.has(rule));
 }
 
 /**
  * What is wanted and missing because its step is refused, has no effect, or its name is taken; other work continues.
  */
-export function missing(given: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
-  const lacking = notDone(given).filter(({ is }) => is !== "delayed");
+export function missing(input: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
+  const lacking = notDone(input).filter(({ is }) => is !== "delayed");
   const lacks = lacking.map(({ rule, because, code, is }) => ({
-    reason: reasonOf(is === "notice" ? reasonOfNotice(rule, given) : undefined, code),
+    reason: reasonOf(is === "notice" ? reasonOfNotice(rule, input) : undefined, code),
     message: is === "notice" ? because : `${rule}: ${because}`,
   }));
   const [first] = lacks;
@@ -87,11 +87,11 @@ export function missing(given: Pick<Case, "plan" | "snapshot">): Hindrance | und
 }
 
 /** Problems with users of etcd and with certificates have the reasons of AuthReady and TLSReady. */
-function reasonOfNotice(rule: string, given: Pick<Case, "plan" | "snapshot">): Reason | undefined {
-  if (rule === "administrators") return hindranceOf(given.snapshot)?.reason;
+function reasonOfNotice(rule: string, input: Pick<Case, "plan" | "snapshot">): Reason | undefined {
+  if (rule === "administrators") return hindranceOf(input.snapshot)?.reason;
   if (rule !== "await-certificates") return REASON_OF_RULE[rule];
-  const told = tlsReady(given);
-  return told?.reason ?? "CertificatesPending";
+  const verdict = tlsReady(input);
+  return verdict?.reason ?? "CertificatesPending";
 }
 
 function reasonOf(own: Reason | undefined, code: string | undefined): Reason {

@@ -8,13 +8,13 @@ import { unfulfilled } from "./unfulfilled.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /** Condition Progressing: whether the operator changes something, or waits to. */
-export function progressing(given: Case): Verdict {
-  const verdict = judged(given);
-  return { ...verdict, message: `${verdict.message}${waiversText(given)}` };
+export function progressing(input: Case): Verdict {
+  const verdict = judged(input);
+  return { ...verdict, message: `${verdict.message}${waiversText(input)}` };
 }
 
-function judged(given: Case): Verdict {
-  const { snapshot, plan } = given;
+function judged(input: Case): Verdict {
+  const { snapshot, plan } = input;
   if (snapshot.cluster.metadata.deletionTimestamp !== undefined)
     return { status: "True", reason: "Deleting", message: "members are being stopped; claims are kept" };
   if (isPaused(snapshot))
@@ -27,11 +27,11 @@ function judged(given: Case): Verdict {
   if (asleep !== undefined && plan.next === "wait")
     return { status: "True", reason: "FallingAsleep", message: `${plan.rule}: ${plan.because}` };
   if (asleep !== undefined) return { status: "False", reason: "Asleep", message: asleep };
-  const hindrance = blocked(given);
+  const hindrance = blocked(input);
   if (hindrance !== undefined) return { status: "False", ...hindrance };
-  const lack = missing(given);
+  const lack = missing(input);
   if (lack !== undefined && plan.next === "settled") return { status: "False", ...lack };
-  const left = notDone(given);
+  const left = notDone(input);
   // In a settled cluster the missing parts were reported above.
   const [delayed] = left;
   const changing = isWaking(snapshot)
@@ -43,7 +43,7 @@ function judged(given: Case): Verdict {
         : "Waiting";
   if (plan.next === "settled" && delayed !== undefined)
     return { status: "True", reason: changing, message: `${delayed.rule}: not yet: ${delayed.because}` };
-  const owed = plan.next === "settled" ? (unfulfilled(given)?.message ?? unfinishedText(snapshot)) : undefined;
+  const owed = plan.next === "settled" ? (unfulfilled(input)?.message ?? unfinishedText(snapshot)) : undefined;
   if (owed !== undefined) return { status: "True", reason: changing, message: owed };
   const reports = left.map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
   if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };

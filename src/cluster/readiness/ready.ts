@@ -18,22 +18,22 @@ import { type Case, sickText, type Verdict } from "./verdict.ts";
  * Condition Ready: whether everything in the spec exists and is healthy, so that clients of the client Service are
  * served.
  */
-export function ready(given: Case): Verdict {
-  const { snapshot, own } = given;
+export function ready(input: Case): Verdict {
+  const { snapshot, own } = input;
   const { replicas } = snapshot.cluster.spec;
   const no = (reason: Verdict["reason"], message: string): Verdict => ({ status: "False", reason, message });
   if (snapshot.cluster.metadata.deletionTimestamp !== undefined) return no("Deleting", "the cluster is being deleted");
   const asleep = sleepText(snapshot);
   if (asleep !== undefined) return no("Asleep", asleep);
-  const hindrance = blocked(given) ?? missing(given);
+  const hindrance = blocked(input) ?? missing(input);
   const voters = own.filter((member) => !member.learner);
   const healthy = voters.filter((member) => member.healthy).length;
   if (isForming(snapshot)) {
     if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
-    if (given.plan.next === "wait" && given.plan.rule === "await-restore") return no("Restoring", given.plan.because);
+    if (input.plan.next === "wait" && input.plan.rule === "await-restore") return no("Restoring", input.plan.because);
     return no("Forming", formingText(snapshot, healthy));
   }
-  const service = available(given);
+  const service = available(input);
   // It may be what holds back the pods that would restore the quorum: it comes first.
   if (service.reason === "QuorumLost" && hindrance !== undefined)
     return no("QuorumLost", `${hindrance.message}; ${service.message}`);
@@ -46,7 +46,7 @@ export function ready(given: Case): Verdict {
   if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
   const sick = own.filter((member) => !member.healthy);
   if (sick.length > 0) return no("MembersUnhealthy", sickText(sick));
-  const unready = voters.map(({ name }) => name).filter((name) => !isServed(given, name));
+  const unready = voters.map(({ name }) => name).filter((name) => !isServed(input, name));
   if (unready.length > 0)
     return no(
       "PodsNotReady",
@@ -59,9 +59,9 @@ export function ready(given: Case): Verdict {
     return no("ClientServiceSilent", `no member answers through the client Service yet: ${throughService.why}`);
   if (throughService === undefined && !isCalledReady(snapshot) && clientAddress(snapshot) !== undefined)
     return no("ClientServiceSilent", "the client Service has not been tested yet");
-  const held = heldByPause(given);
+  const held = heldByPause(input);
   if (held !== undefined) return held;
-  const pending = unfulfilled(given);
+  const pending = unfulfilled(input);
   if (pending !== undefined) return no(pending.reason, pending.message);
   const late = graveText(keptTls(snapshot));
   if (late !== undefined) return no("CertificateEnding", late);

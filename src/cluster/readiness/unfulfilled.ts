@@ -18,9 +18,9 @@ interface Unfulfilled {
  * The part of the spec that is not carried out yet, or not known to be, although no rule reports it. What was carried
  * out once stays so when an observation is less complete than the one before.
  */
-export function unfulfilled(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
-  const { snapshot } = given;
-  return unfulfilledTls(given) ?? pendingRelease(snapshot) ?? unfulfilledTurns(snapshot) ?? unfulfilledAuth(given);
+export function unfulfilled(input: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
+  const { snapshot } = input;
+  return unfulfilledTls(input) ?? pendingRelease(snapshot) ?? unfulfilledTemplates(snapshot) ?? unfulfilledAuth(input);
 }
 
 function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | undefined {
@@ -36,7 +36,7 @@ function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | und
  * a pause, held-by-pause.ts reports an edit first. A difference without an edit, such as a new CA, does not affect Ready
  * until the pause ends.
  */
-function unfulfilledTurns(snapshot: ClusterSnapshot): Unfulfilled | undefined {
+function unfulfilledTemplates(snapshot: ClusterSnapshot): Unfulfilled | undefined {
   if (isPaused(snapshot)) return undefined;
   const names = snapshot.peers.filter((peer) => isOutdated(snapshot, peer)).map(({ metadata }) => metadata.name);
   if (names.length === 0) return undefined;
@@ -45,12 +45,12 @@ function unfulfilledTurns(snapshot: ClusterSnapshot): Unfulfilled | undefined {
 }
 
 /** While etcd does not answer, the previous condition counts. */
-function unfulfilledAuth(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
-  const { cluster } = given.snapshot;
+function unfulfilledAuth(input: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
+  const { cluster } = input.snapshot;
   const wanted = isAuthWanted(cluster.spec);
-  const isEnabled = stateOf(given.snapshot)?.enabled ?? cluster.status?.auth?.enabled;
+  const isEnabled = stateOf(input.snapshot)?.enabled ?? cluster.status?.auth?.enabled;
   if (wanted === undefined || isEnabled === wanted) return undefined;
-  const told = authReady(given);
-  if (told === undefined) return undefined;
-  return { reason: told.reason, message: `spec.auth.enabled: ${wanted} is not carried out yet: ${told.message}` };
+  const verdict = authReady(input);
+  if (verdict === undefined) return undefined;
+  return { reason: verdict.reason, message: `spec.auth.enabled: ${wanted} is not carried out yet: ${verdict.message}` };
 }

@@ -22,7 +22,7 @@ export interface Case {
 }
 
 /** Computes a condition; `undefined` while there is nothing to report. Pure. */
-export type Judge = (given: Case) => Verdict | undefined;
+export type Judge = (input: Case) => Verdict | undefined;
 
 export function sickText(sick: readonly MemberStatus[]): string {
   return sick.map((member) => `${member.name}: ${member.message ?? "not healthy"}`).join("; ");

@@ -32,8 +32,9 @@ export const SNAPSHOTS_BY = "3.5";
  */
 export function raftEntriesFrom(snapshot: ClusterSnapshot, member: KnownMember): string | undefined {
   // A member of 3.5 writes entries into every log. This includes one that may start at any time.
-  const given = snapshot.peers.map(({ spec }) => spec.version);
-  if ([...versionsInUse(snapshot), ...given].some((version) => isOlderMinor(version, FIRST_READABLE))) return undefined;
+  const assigned = snapshot.peers.map(({ spec }) => spec.version);
+  if ([...versionsInUse(snapshot), ...assigned].some((version) => isOlderMinor(version, FIRST_READABLE)))
+    return undefined;
   if (hasReadableEntries(snapshot, member)) return minorOf(FIRST_READABLE);
   const { health } = member;
   if (health.is !== "healthy") return undefined;

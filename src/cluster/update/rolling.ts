@@ -194,9 +194,9 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
  * Whether an image with this release as its tag is known. An image may report another release of the same minor than
  * its tag.
  */
-function hasImage({ peers }: ClusterSnapshot, told: string, given: string): boolean {
+function hasImage({ peers }: ClusterSnapshot, reported: string, assigned: string): boolean {
   const names = peers.flatMap(({ spec }) => [spec.version, spec.previous?.version]);
-  return names.includes(told) || !isSameMinor(told, given);
+  return names.includes(reported) || !isSameMinor(reported, assigned);
 }
 
 /**
@@ -205,10 +205,11 @@ function hasImage({ peers }: ClusterSnapshot, told: string, given: string): bool
  */
 function replacementForOlderMinor(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
   const { name } = peer.metadata;
-  const told = versionOfData(snapshot, name);
+  const ranLast = versionOfData(snapshot, name);
   const member = memberNamed(snapshot, name);
-  if (member?.health.is !== "healthy" || told === undefined || !isOlderMinor(peer.spec.version, told)) return undefined;
-  return templateToKeepRunning(snapshot, peer) ?? { ...wantedTemplate(snapshot), version: told };
+  if (member?.health.is !== "healthy" || ranLast === undefined || !isOlderMinor(peer.spec.version, ranLast))
+    return undefined;
+  return templateToKeepRunning(snapshot, peer) ?? { ...wantedTemplate(snapshot), version: ranLast };
 }
 
 /**

@@ -78,8 +78,8 @@ function whyBehind(snapshot: ClusterSnapshot, name: string): string | undefined 
 function hasRunAsked(snapshot: ClusterSnapshot, name: string): boolean {
   const { cluster } = snapshot;
   const peer = peerNamed(snapshot, name);
-  const told = cluster.status?.members?.find((member) => member.name === name)?.version;
-  const isOther = told !== undefined && isRelease(told) && !isSameMinor(told, cluster.spec.version);
+  const reported = cluster.status?.members?.find((member) => member.name === name)?.version;
+  const isOther = reported !== undefined && isRelease(reported) && !isSameMinor(reported, cluster.spec.version);
   return peer !== undefined && revisionOf(peer.spec) === askedRevision(snapshot) && !isOther;
 }
 

@@ -21,13 +21,13 @@ export function runningVersion(snapshot: ClusterSnapshot): string {
   const answered = members.flatMap(({ version }) => version ?? []).filter(isRelease);
   const kept = knownMembers(snapshot).flatMap((member) => releaseOnClaim(snapshot, member) ?? []);
   const seen = answered.length > 0 ? answered : kept;
-  const told = peers.map(({ metadata, spec }) => {
+  const assigned = peers.map(({ metadata, spec }) => {
     const runs = members.find(({ name }) => name === metadata.name)?.version;
     // The release in an EtcdPeer is not in use before its member has restarted. Within a minor it counts at once,
     // because an image may report another patch release than its tag.
     return runs !== undefined && isRelease(runs) && !isSameMinor(runs, spec.version) ? runs : spec.version;
   });
-  const versions = told.length > 0 ? told : seen;
+  const versions = assigned.length > 0 ? assigned : seen;
   const count = (version: string) => versions.filter((each) => each === version).length;
   return (
     [...versions].sort((a, b) => count(b) - count(a) || older(a, b))[0] ??

@@ -12,7 +12,7 @@ export const unmanagedNames: ClusterRule = {
   decide({ cluster, auth }) {
     const unmanaged = auth?.unmanaged;
     if (unmanaged === undefined || isSameData(unmanaged, cluster.status?.auth?.unmanaged ?? {})) return undefined;
-    const told = unmanagedText(unmanaged);
-    return told === undefined ? undefined : notice("unmanaged-names", told);
+    const text = unmanagedText(unmanaged);
+    return text === undefined ? undefined : notice("unmanaged-names", text);
   },
 };

@@ -34,7 +34,7 @@ export function letsQuorumGo({ cluster }: Pick<ClusterSnapshot, "cluster">, vote
  */
 export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruptionBudget> {
   const { namespace, name } = snapshot.cluster.metadata;
-  const minAvailable = neededPods(snapshot) + (isTurnOn(snapshot) ? 1 : 0);
+  const minAvailable = neededPods(snapshot) + (isRestartPending(snapshot) ? 1 : 0);
   // With `minAvailable` 0, Kubernetes by default refuses to evict a pod that is not ready. A drain would hang on a
   // member that does not start.
   const always = minAvailable === 0 ? { unhealthyPodEvictionPolicy: "AlwaysAllow" as const } : {};
@@ -101,7 +101,7 @@ function isStuck(snapshot: ClusterSnapshot, name: string): boolean {
  * Whether one more pod has to stay because a member is about to restart: otherwise an eviction and the restart could
  * coincide. Not before the ReplicaSet has the new template: nothing restarts until then.
  */
-function isTurnOn(snapshot: ClusterSnapshot): boolean {
+function isRestartPending(snapshot: ClusterSnapshot): boolean {
   // An eviction of the only member interrupts as much as its restart.
   if (snapshot.cluster.spec.replicas === 1 && letsQuorumGo(snapshot, votersOf(snapshot).length)) return false;
   return snapshot.peers.some((peer) => isAboutToRestart(snapshot, peer) && isTemplateReady(peer));

@@ -96,10 +96,10 @@ function selector({ matchLabels, matchExpressions }: NonNullable<Peer["podSelect
   return withoutEmpty({ matchLabels, matchExpressions: matchExpressions?.map(withoutEmpty) });
 }
 
-function withoutEmpty(given: object): Record<string, unknown> {
+function withoutEmpty(object: object): Record<string, unknown> {
   return Object.fromEntries(
     // Strings have keys too.
-    Object.entries(given).filter(([, each]) => each !== undefined && Object.keys(each).length > 0),
+    Object.entries(object).filter(([, each]) => each !== undefined && Object.keys(each).length > 0),
   );
 }
 

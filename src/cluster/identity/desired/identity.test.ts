@@ -13,7 +13,7 @@ import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
 import { claim, claimIdentity, cluster } from "#kit/snapshots/cluster.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
-import { adoptedIdentity, extendedIdentity, newIdentity, toldBy, whyNotExtended } from "./identity.ts";
+import { adoptedIdentity, extendedIdentity, identityOnClaim, newIdentity, whyNotExtended } from "./identity.ts";
 
 test("a new cluster's identity has its first members in order, none joined, and a unique token", () => {
   const identity = newIdentity(cluster({ stage: "new" }));
@@ -50,9 +50,11 @@ test("toldBy: changes with the claim's identity annotations, UID, quarantine, de
     changed({ deletionTimestamp: "2026-01-01T12:00:00Z" }),
     { ...one, spec: { ...one.spec, volumeName: one.spec?.volumeName === undefined ? "pv-1" : undefined } },
   ] as PersistentVolumeClaim[];
-  for (const other of others) expect(toldBy(other)).not.toEqual(toldBy(one));
-  expect(toldBy(saying("somebody-elses"))).toEqual(toldBy(one));
-  expect(toldBy(changed({ resourceVersion: "999", labels: { a: "b" } }) as PersistentVolumeClaim)).toEqual(toldBy(one));
+  for (const other of others) expect(identityOnClaim(other)).not.toEqual(identityOnClaim(one));
+  expect(identityOnClaim(saying("somebody-elses"))).toEqual(identityOnClaim(one));
+  expect(identityOnClaim(changed({ resourceVersion: "999", labels: { a: "b" } }) as PersistentVolumeClaim)).toEqual(
+    identityOnClaim(one),
+  );
 });
 
 function going(name: string): PersistentVolumeClaim {

@@ -66,7 +66,7 @@ export function keptClaims(snapshot: ClusterSnapshot): readonly PersistentVolume
 }
 
 /** The annotations of a claim that identify the cluster, and the release that its data comes from. */
-export function toldBy(claim: PersistentVolumeClaim): object {
+export function identityOnClaim(claim: PersistentVolumeClaim): object {
   const { uid, annotations = {}, labels = {}, deletionTimestamp } = claim.metadata;
   const said = [
     CLAIM_CLUSTER_ID_ANNOTATION,
@@ -85,7 +85,7 @@ export function toldBy(claim: PersistentVolumeClaim): object {
 export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { readonly unclear: string } {
   const order = byOrdinal(snapshot);
   const claims = [...keptClaims(snapshot)].sort((a, b) => order(a.metadata.name, b.metadata.name));
-  const told = claims.map((claim) => ({
+  const recorded = claims.map((claim) => ({
     name: claim.metadata.name,
     clusterID: claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION],
     token: claim.metadata.annotations?.[CLAIM_CLUSTER_TOKEN_ANNOTATION],
@@ -94,37 +94,37 @@ export function adoptedIdentity(snapshot: ClusterSnapshot): ClusterIdentity | { 
     hadVolume: mayHoldData(claim),
     scheme: schemeOn(claim),
   }));
-  const going = told.find(({ isGoing }) => isGoing);
+  const going = recorded.find(({ isGoing }) => isGoing);
   if (going !== undefined) return { unclear: `claim ${going.name} is being deleted` };
-  const silent = told.find(
+  const unannotated = recorded.find(
     ({ clusterID, token, id, name }) =>
       clusterID === undefined || token === undefined || id === undefined || isForeign(snapshot, name),
   );
-  if (silent !== undefined)
-    return { unclear: `claim ${silent.name} lacks the annotations with its cluster and member` };
-  const moved = told.find(({ token = "" }) => whyNotHere(snapshot, token) !== undefined);
+  if (unannotated !== undefined)
+    return { unclear: `claim ${unannotated.name} lacks the annotations with its cluster and member` };
+  const moved = recorded.find(({ token = "" }) => whyNotHere(snapshot, token) !== undefined);
   if (moved !== undefined)
     return { unclear: `claim ${moved.name} has ${whyNotHere(snapshot, moved.token ?? "")}. ${HOW_TO_COPY}` };
-  const twins = twinsIn(told);
+  const twins = twinsIn(recorded);
   if (twins !== undefined) return { unclear: `${twins}. ${HOW_TO_SPLIT}` };
-  const clusterIDs = [...new Set(told.map(({ clusterID }) => clusterID))];
+  const clusterIDs = [...new Set(recorded.map(({ clusterID }) => clusterID))];
   if (clusterIDs.length > 1) {
     return {
-      unclear: `they belong to different clusters: ${told.map(({ name, clusterID }) => `${name} to ${clusterID}`).join(", ")}`,
+      unclear: `they belong to different clusters: ${recorded.map(({ name, clusterID }) => `${name} to ${clusterID}`).join(", ")}`,
     };
   }
-  const reached = told.find(({ scheme }) => scheme === "https");
+  const reached = recorded.find(({ scheme }) => scheme === "https");
   if (reached !== undefined && peerSchemeOf(snapshot.cluster.spec) === "http")
     return { unclear: otherwiseReached(snapshot, reached.name) };
   const clusterID = clusterIDs[0] ?? "";
-  const token = told[0]?.token ?? "";
+  const token = recorded[0]?.token ?? "";
   const born = (["http", "https"] as const).find((scheme) =>
-    isFrozenList(snapshot, { clusterID, token, scheme }, told),
+    isFrozenList(snapshot, { clusterID, token, scheme }, recorded),
   );
   const areFounders = born !== undefined;
-  const members = told.filter(({ hadVolume }) => hadVolume || areFounders);
+  const members = recorded.filter(({ hadVolume }) => hadVolume || areFounders);
   if (members.length === 0) {
-    const names = told.map(({ name }) => name).join(", ");
+    const names = recorded.map(({ name }) => name).join(", ");
     return { unclear: `${names} never held data, and those that did are not there` };
   }
   return {
@@ -234,9 +234,9 @@ export function whyNotHere({ cluster }: Pick<ClusterSnapshot, "cluster">, token:
   const { namespace, name } = cluster.metadata;
   const place = placeOfToken(token);
   if (place?.namespace === namespace && place.name === name) return undefined;
-  const whose =
+  const what =
     place === undefined ? "of unknown origin" : `of EtcdCluster ${place.name} in namespace ${place.namespace}`;
-  return `the data of a member ${whose} (cluster token ${token})`;
+  return `the data of a member ${what} (cluster token ${token})`;
 }
 
 /** What people can do about claims that were copied from another EtcdCluster. */
@@ -251,12 +251,12 @@ function otherwiseReached({ cluster }: ClusterSnapshot, name: string): string {
 function isFrozenList(
   snapshot: ClusterSnapshot,
   { clusterID, token, scheme }: Pick<ClusterIdentity, "clusterID" | "token"> & { readonly scheme: Scheme },
-  told: readonly { readonly name: string; readonly id: string | undefined }[],
+  recorded: readonly { readonly name: string; readonly id: string | undefined }[],
 ): boolean {
-  const members = told.map(({ name }) => ({ name, peerUrl: urlOf(snapshot, name, scheme) }));
+  const members = recorded.map(({ name }) => ({ name, peerUrl: urlOf(snapshot, name, scheme) }));
   const computed = identityFor({ token, members });
   const ids = new Map(computed.members.map(({ name, id }) => [name, hexOf(id)]));
-  return hexOf(computed.clusterId) === clusterID && told.every(({ name, id }) => ids.get(name) === id);
+  return hexOf(computed.clusterId) === clusterID && recorded.every(({ name, id }) => ids.get(name) === id);
 }
 
 function isForeign(snapshot: ClusterSnapshot, claim: string): boolean {

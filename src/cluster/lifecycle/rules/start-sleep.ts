@@ -21,7 +21,7 @@ export const startSleep: ClusterRule = {
     const why = whySleepHeld(snapshot);
     if (why !== undefined) return notice("start-sleep", `members continue to run: ${why}`);
     // A template that no guard allows to be withdrawn stays: sleep does not wait.
-    const taken = possibleOne(snapshot, takenBack(snapshot));
+    const taken = possibleOne(snapshot, withdrawals(snapshot));
     if (taken !== undefined) return taken;
     const names = knownMembers(snapshot).flatMap(({ name, isOurs }) => (isOurs ? [name] : []));
     const because = `spec.replicas is 0: ${names.join(", ")} stop; their data and identity are kept`;
@@ -30,7 +30,7 @@ export const startSleep: ClusterRule = {
 };
 
 /** Steps that give members with a pending restart their running template back. */
-function takenBack(snapshot: ClusterSnapshot): readonly Proposal<ClusterStep>[] {
+function withdrawals(snapshot: ClusterSnapshot): readonly Proposal<ClusterStep>[] {
   return snapshot.peers.flatMap((live) => {
     const template = templateStillRun(snapshot, live);
     if (template === undefined || !hasPendingRestart(snapshot, live)) return [];

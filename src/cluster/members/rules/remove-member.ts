@@ -32,15 +32,15 @@ export const removeMember: ClusterRule = {
     const unwanted = removals.find((removal) => standing(snapshot, removal) === "gone");
     if (unwanted !== undefined) {
       const { name } = unwanted.member;
-      if (unwanted.reason === "scale-down") return takenBack(unwanted, `${name} no longer has to be removed`);
+      if (unwanted.reason === "scale-down") return withdrawal(unwanted, `${name} no longer has to be removed`);
       const isLost = isNeverReplaced(snapshot, unwanted.member) && !unwanted.member.participatesInQuorum;
       const why = isLost ? "is not replaced any more: spec.replacement.policy is Never" : "is healthy, or may be";
-      return takenBack(unwanted, `${name} ${why}`);
+      return withdrawal(unwanted, `${name} ${why}`);
     }
     const [first, second] = arrivingFirst(removals);
     if (first === undefined) return undefined;
     if (second !== undefined && !isArriving(first.member))
-      return takenBack(second, `${first.member.name} is removed before ${second.member.name}`);
+      return withdrawal(second, `${first.member.name} is removed before ${second.member.name}`);
     const { member, reason } = first;
     if (standing(snapshot, first) === "unsure") {
       const because = `${member.name} was given up (${reason}); its health is checked again before it is removed`;
@@ -108,6 +108,6 @@ function lostStanding(snapshot: ClusterSnapshot, member: KnownMember): Standing 
   return votersToReplace(snapshot).some(({ id }) => id === member.id) ? "holds" : "unsure";
 }
 
-function takenBack({ peer }: Removal, because: string): Proposal<ClusterStep> {
+function withdrawal({ peer }: Removal, because: string): Proposal<ClusterStep> {
   return step("remove-member", because, { do: "markRemoval", peer, removal: undefined });
 }

@@ -28,6 +28,6 @@ export const dropPreviousTemplate: ClusterRule = {
 function isSettled(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   const member = memberNamed(snapshot, peer.metadata.name);
   const { update } = snapshot.cluster.status ?? {};
-  const isToldOf = update?.revision !== revisionOf(templateOf(peer)) || update.proven;
-  return member !== undefined && isToldOf && !hasPendingRestart(snapshot, peer) && member.lacks.length === 0;
+  const isRecorded = update?.revision !== revisionOf(templateOf(peer)) || update.proven;
+  return member !== undefined && isRecorded && !hasPendingRestart(snapshot, peer) && member.lacks.length === 0;
 }

@@ -44,7 +44,7 @@ export const restartMember: ClusterRule = {
     if (isSleepHeld(snapshot)) return undefined;
     // A member that is about to join comes first: one change at a time.
     if (canGrowFirst(snapshot) || intendedPeers(snapshot).length > 0) return undefined;
-    const turns = updateOrder(snapshot).filter(({ name }) => {
+    const pending = updateOrder(snapshot).filter(({ name }) => {
       const peer = peerNamed(snapshot, name);
       // An outdated template must be replaced first, because it changed or its release is no longer reachable.
       if (peer === undefined || !isAboutToRestart(snapshot, peer) || isOutdated(snapshot, peer)) return false;
@@ -52,7 +52,7 @@ export const restartMember: ClusterRule = {
       return !isResizing(snapshot) || whyRestartHeld(snapshot, name) === undefined;
     });
     // Several restarts may be pending at once, after a change from OnDelete.
-    const member = turns.find((each) => !each.participatesInQuorum) ?? turns[0];
+    const member = pending.find((each) => !each.participatesInQuorum) ?? pending[0];
     const peer = member === undefined ? undefined : peerNamed(snapshot, member.name);
     const pod = member === undefined ? undefined : snapshot.pods.get(member.name);
     if (member === undefined || peer === undefined || pod === undefined) return undefined;

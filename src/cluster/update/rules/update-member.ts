@@ -69,16 +69,20 @@ export const updateMember: ClusterRule = {
       return wait("update-member", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
     const what = newsText(templateOf(live), template, changed);
-    const whose = isOnDelete(snapshot)
-      ? `the next pod of ${name} gets ${what} once its current pod is deleted`
-      : `${name} is updated next: it gets ${what}`;
     const because = isRestartCancelled
       ? `${name} does not restart with its outdated template, and keeps the one that it runs: etcd ${template.version}`
-      : `${whose}; ${next.length - 1} more members follow${waivedText(snapshot, name)}`;
+      : `${templateText(snapshot, name, what)}; ${next.length - 1} more members follow${waivedText(snapshot, name)}`;
     const peer = revisedPeer(live, template, lastGood(live));
     return step("update-member", because, { do: "replacePeer", live, peer });
   },
 };
+
+/** When the member gets its new template, as a clause. */
+function templateText(snapshot: ClusterSnapshot, name: string, what: string): string {
+  return isOnDelete(snapshot)
+    ? `the next pod of ${name} gets ${what} once its current pod is deleted`
+    : `${name} is updated next: it gets ${what}`;
+}
 
 /** The fields of the template that differ. */
 function changedFields(before: MemberTemplate, after: MemberTemplate): readonly (keyof MemberTemplate)[] {

@@ -5,7 +5,7 @@ import { stranger, withMember } from "#kit/snapshots/cluster-changes.ts";
 import { madeFrom, NEWER, OLD, ON_DELETE, wanting, withCrashing, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { giving, identity, peerOf, restarting, STEPS, settled } from "#kit/snapshots/cluster-steps.ts";
 import { promised } from "#kit/tables/guard-promises.ts";
-import * as guards from "./turn-guard.ts";
+import * as guards from "./change-guard.ts";
 
 function fiveDown(down: readonly string[]): ClusterSnapshot {
   return cluster({ replicas: 5, down });
