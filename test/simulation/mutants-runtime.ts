@@ -1,5 +1,5 @@
 import { letsQuorumGo } from "#cluster/exposure/desired/disruption-budget.ts";
-import { isLeaving, knownMembers, ownVoters, votersOf } from "#cluster/members/members.ts";
+import { knownMembers, ownVoters, votersOf } from "#cluster/members/members.ts";
 import { isSettled } from "#cluster/observe/rest.ts";
 import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
@@ -144,13 +144,12 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     edits: [
       replaced("scale-down", (real, snapshot) => {
         const { member, peer } = crowdedOut(snapshot);
-        if (member === undefined || peer === undefined || isLeaving(snapshot, member.name))
-          return real.decide(snapshot);
+        if (member === undefined || peer === undefined || member.removal !== undefined) return real.decide(snapshot);
         return step("scale-down", "mutant", { do: "markRemoval", peer, removal: "scale-down" });
       }),
       replaced("remove-member", (real, snapshot) => {
         const { member } = crowdedOut(snapshot);
-        if (member === undefined || !isLeaving(snapshot, member.name)) return real.decide(snapshot);
+        if (member?.removal === undefined) return real.decide(snapshot);
         const { name, id } = member;
         return step("remove-member", "mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
       }),

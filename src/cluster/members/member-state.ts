@@ -1,4 +1,4 @@
-import { ETCD_CONTAINER, RESTORED_FROM, REVISION_ANNOTATION } from "#api/names.ts";
+import { ETCD_CONTAINER, REMOVAL_ANNOTATION, RESTORED_FROM, REVISION_ANNOTATION, type Removal } from "#api/names.ts";
 import { type ClusterSnapshot, corruptMembers, isFounder, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { hasRun, isContainerReady, isReady, isStopped, lastWords, runs } from "#kube/pod.ts";
@@ -22,6 +22,8 @@ export interface MemberState {
    */
   readonly isVouchedFor: boolean;
   readonly joining: Joining;
+  /** Why the member is to be removed, as recorded on its EtcdPeer; `undefined` when it stays. */
+  readonly removal: Removal | undefined;
   readonly container: Container;
   readonly data: MemberData;
   /** What the member lacks before another may restart, as reported first to last. Empty when the member is fit. */
@@ -159,6 +161,7 @@ export function stateOf(snapshot: ClusterSnapshot, member: CheckedMember, furthe
     participatesInQuorum,
     isVouchedFor: isVouchedFor(snapshot, member, data),
     joining: isJoining ? (hasStarted || participatesInQuorum ? "started" : "notStarted") : "none",
+    removal: peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION] as Removal | undefined,
     container,
     data,
     lacks: lacksOf(health, pod, furthestIndex),

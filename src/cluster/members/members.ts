@@ -1,4 +1,4 @@
-import { FENCE, INITIAL_CLUSTER_ANNOTATION, peerName, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { FENCE, INITIAL_CLUSTER_ANNOTATION, peerName } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ClusterSnapshot, identityOf, isForming, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
@@ -125,11 +125,6 @@ export function intendedPeers(snapshot: ClusterSnapshot): readonly EtcdPeer[] {
   return snapshot.peers.filter(
     (peer) => peer.spec.bootstrap?.initialClusterState === "Existing" && peer.spec.memberID === undefined,
   );
-}
-
-/** Whether the removal of the member is recorded. */
-export function isLeaving(snapshot: ClusterSnapshot, name: string): boolean {
-  return peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined;
 }
 
 /**

@@ -3,7 +3,7 @@ import { clusterLabels, disruptionBudgetName, ETCD_CONTAINER, memberSelector } f
 import { fingerprint } from "#base/hash.ts";
 import { ownArriving } from "#cluster/members/learners.ts";
 import { containerOf, historyOf } from "#cluster/members/member-state.ts";
-import { isLeaving, type KnownMember, votersOf } from "#cluster/members/members.ts";
+import { type KnownMember, votersOf } from "#cluster/members/members.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { isAboutToRestart, isTemplateReady } from "#cluster/update/rolling.ts";
@@ -57,7 +57,7 @@ export function disruptionBudget(snapshot: ClusterSnapshot): Draft<PodDisruption
  */
 function neededPods(snapshot: ClusterSnapshot): number {
   const voters = votersOf(snapshot);
-  const staying = voters.filter(({ name }) => !isLeaving(snapshot, name)).map(({ name }) => name);
+  const staying = voters.filter(({ removal }) => removal === undefined).map(({ name }) => name);
   const withPods = [...snapshot.pods].flatMap(([name, pod]) =>
     hasRun(pod, ETCD_CONTAINER) || !isStuck(snapshot, name) ? [name] : [],
   );

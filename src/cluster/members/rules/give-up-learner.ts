@@ -1,5 +1,5 @@
 import { answeringVoters, ownArriving } from "#cluster/members/learners.ts";
-import { isLeaving, type KnownMember } from "#cluster/members/members.ts";
+import type { KnownMember } from "#cluster/members/members.ts";
 import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -30,7 +30,7 @@ export const giveUpLearner: ClusterRule = {
   decide(snapshot) {
     for (const learner of ownArriving(snapshot)) {
       const peer = peerNamed(snapshot, learner.name);
-      if (peer === undefined || isLeaving(snapshot, learner.name)) continue;
+      if (peer === undefined || learner.removal !== undefined) continue;
       const isUnused = learner.data.neverRan;
       const removal = isUnused ? "never-started" : learner.data.neverVoted ? "never-voted" : "replacement";
       const lost = votersToReplace(snapshot).find(({ id }) => id !== learner.id);

@@ -1,5 +1,5 @@
 import { isInSync, ownArriving } from "#cluster/members/learners.ts";
-import { idOf, isFenced, isLeaving } from "#cluster/members/members.ts";
+import { idOf, isFenced } from "#cluster/members/members.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 import { isOverdue } from "./give-up-learner.ts";
@@ -9,7 +9,7 @@ export const promoteLearner: ClusterRule = {
   name: "promote-learner",
   decide(snapshot) {
     for (const learner of ownArriving(snapshot)) {
-      if (!learner.isLearner || isLeaving(snapshot, learner.name) || !isInSync(snapshot, learner)) continue;
+      if (!learner.isLearner || learner.removal !== undefined || !isInSync(snapshot, learner)) continue;
       // A learner that cannot be fenced in time is removed like any other that is overdue.
       if (!isFenced(snapshot, learner.name) && isOverdue(snapshot, learner)) continue;
       return step("promote-learner", `${learner.name} has caught up with the leader`, {

@@ -1,4 +1,4 @@
-import { REMOVAL_ANNOTATION, type Removal as Reason } from "#api/names.ts";
+import type { Removal as Reason } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { whyScaleDownHeld } from "#cluster/members/dying-claims.ts";
 import { idOf, type KnownMember, knownMembers, leaderOf } from "#cluster/members/members.ts";
@@ -78,8 +78,8 @@ function isArriving({ isOurs, joining }: KnownMember): boolean {
 function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
   return knownMembers(snapshot).flatMap((member) => {
     const peer = peerNamed(snapshot, member.name);
-    const reason = peer?.metadata.annotations?.[REMOVAL_ANNOTATION] as Reason | undefined;
-    return peer === undefined || reason === undefined ? [] : [{ member, peer, reason }];
+    const { removal } = member;
+    return peer === undefined || removal === undefined ? [] : [{ member, peer, reason: removal }];
   });
 }
 

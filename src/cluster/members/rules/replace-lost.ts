@@ -1,5 +1,5 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { intendedPeers, isLeaving, type KnownMember } from "#cluster/members/members.ts";
+import { intendedPeers, type KnownMember } from "#cluster/members/members.ts";
 import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -17,7 +17,7 @@ export const replaceLost: ClusterRule = {
     const [lost] = votersToReplace(snapshot);
     const peer = lost === undefined ? undefined : peerNamed(snapshot, lost.name);
     if (lost === undefined || peer === undefined) return undefined;
-    if (isLeaving(snapshot, lost.name)) return undefined; // remove-member carries it out
+    if (lost.removal !== undefined) return undefined; // remove-member carries it out
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (intent !== undefined) return retire(intent, "replace-lost");
     const seconds = Math.round(lost.history.lostForMs / 1_000);

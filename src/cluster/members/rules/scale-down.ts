@@ -1,5 +1,5 @@
 import { isToSleep } from "#api/sleep.ts";
-import { intendedPeers, isLeaving, ownVoters } from "#cluster/members/members.ts";
+import { intendedPeers, ownVoters } from "#cluster/members/members.ts";
 import { surplusVoter } from "#cluster/members/surplus.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -17,7 +17,7 @@ export const scaleDown: ClusterRule = {
     const leaving = isToSleep(snapshot.cluster) ? undefined : surplusVoter(snapshot);
     const peer = leaving === undefined ? undefined : peerNamed(snapshot, leaving.name);
     if (leaving === undefined || peer === undefined) return undefined;
-    if (isLeaving(snapshot, leaving.name)) return undefined; // remove-member carries it out
+    if (leaving.removal !== undefined) return undefined; // remove-member carries it out
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (intent !== undefined) return retire(intent, "scale-down");
     const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${ownVoters(snapshot).length}: ${leaving.name} is removed`;

@@ -1,5 +1,5 @@
 import { ownArriving } from "#cluster/members/learners.ts";
-import { isLeaving, ownVoters } from "#cluster/members/members.ts";
+import { ownVoters } from "#cluster/members/members.ts";
 import { isSurplusLearner } from "#cluster/members/surplus.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -12,7 +12,7 @@ export const withdrawLearner: ClusterRule = {
     const learner = ownArriving(snapshot).find((member) => isSurplusLearner(snapshot, member));
     const peer = learner === undefined ? undefined : peerNamed(snapshot, learner.name);
     if (learner === undefined || peer === undefined) return undefined;
-    if (isLeaving(snapshot, learner.name)) return undefined; // remove-member carries it out
+    if (learner.removal !== undefined) return undefined; // remove-member carries it out
     const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${ownVoters(snapshot).length} without ${learner.name}: it is removed`;
     return step("withdraw-learner", because, { do: "markRemoval", peer, removal: "scale-down" });
   },
