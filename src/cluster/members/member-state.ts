@@ -208,8 +208,7 @@ const REFUSALS = ["couldn't find local name", "has already been bootstrapped"];
 function dataOf(snapshot: ClusterSnapshot, member: CheckedMember, participates: boolean): MemberData {
   const { name, isLearner, hasStarted } = member;
   const pod = snapshot.pods.get(name);
-  const claims = snapshot.claims.filter(({ metadata }) => metadata.name === name);
-  const isDying = claims.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  const claim = snapshot.claims.find(({ metadata }) => metadata.name === name);
   const words = pod === undefined ? [] : lastWords(pod, ETCD_CONTAINER);
   const isEmpty = words.some((each) => REFUSALS.some((refusal) => each.includes(refusal)));
   const isCorrupt = corruptMembers(snapshot).includes(member.id);
@@ -220,9 +219,9 @@ function dataOf(snapshot: ClusterSnapshot, member: CheckedMember, participates: 
   const isFilled = own?.spec?.dataSource !== undefined || own?.spec?.dataSourceRef !== undefined;
   const ready = peerNamed(snapshot, name)?.status?.conditions?.find(({ type }) => type === "Ready");
   return {
-    claim: claims.length === 0 ? "none" : isDying ? "dying" : "kept",
+    claim: claim === undefined ? "none" : claim.metadata.deletionTimestamp === undefined ? "kept" : "dying",
     fault: isEmpty ? "emptyVolume" : isCorrupt ? "corrupt" : "none",
-    isLost: claims.length === 0 || isEmpty,
+    isLost: claim === undefined || isEmpty,
     neverRan: own !== undefined && !hasStarted && !participates && (!hasVolume || isContainerUnused),
     neverVoted: isLearner && own !== undefined && own.metadata.labels?.[RESTORED_FROM] === undefined && !isFilled,
     lacksOnlyPod: isLearner && hasVolume && pod === undefined && ready?.reason !== "NameTaken",

@@ -2,8 +2,15 @@ import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, unpublished, withArrival } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withAlarms, withMember } from "#kit/snapshots/cluster-changes.ts";
-import { CRASHING, STARTING, saying, withoutPod, withPod, withRunning } from "#kit/snapshots/cluster-rolling.ts";
-import { type Container, containerOf } from "./member-state.ts";
+import {
+  CRASHING,
+  STARTING,
+  saying,
+  silentFor,
+  withoutPod,
+  withPod,
+  withRunning,
+} from "#kit/snapshots/cluster-rolling.ts";
 import { memberNamed } from "./members.ts";
 import { isDown } from "./standstill.ts";
 
@@ -18,6 +25,7 @@ const crashing = (given: ClusterSnapshot) => withPod(given, NAME, { status: CRAS
 /** The pod was created at this time, and it is noon. */
 const madeAt = (given: ClusterSnapshot, time: string) =>
   withPod(given, NAME, { metadata: { creationTimestamp: `2026-01-01T${time}Z` } });
+const SINCE_20_S = { metadata: { creationTimestamp: "2026-01-01T11:59:40Z" } };
 const unscheduled = {
   phase: "Pending",
   conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
@@ -92,6 +100,15 @@ describe("isDown", () => {
       is: false,
     },
     {
+      name: "the only member is down when it hangs for a start timeout below 30 s",
+      given: {
+        ...silentFor(withPod(only, "my-etcd-0", { status: STARTING, ...SINCE_20_S }), "my-etcd-0", 10_000),
+        memberTimeoutMs: 10_000,
+      },
+      of: "my-etcd-0",
+      is: true,
+    },
+    {
       name: "a silent member is not down when the others are no quorum even with a foreign voter",
       given: withMember({ ...starting(outage), members: settled.members }, THEIRS),
       is: false,
@@ -114,26 +131,4 @@ describe("isDown", () => {
     const pods = new Map(settled.pods).set("my-etcd-9", starting(down).pods.get(NAME)!);
     expect(isDown({ ...settled, pods }, "my-etcd-9")).toBe(true);
   });
-});
-
-describe("the etcd container", () => {
-  const cases: { name: string; given: ClusterSnapshot; is: Container["is"] }[] = [
-    { name: "does not exist without a pod", given: withoutPod(down, NAME), is: "none" },
-    { name: "runs when the kubelet reports that", given: withRunning(down, NAME), is: "running" },
-    { name: "waits before its start timeout is over", given: madeAt(starting(down), "11:50:01"), is: "waiting" },
-    { name: "is overdue when its start timeout is over", given: madeAt(starting(down), "11:50:00"), is: "overdue" },
-    { name: "of a new pod has stopped when it crashes", given: madeAt(crashing(down), "11:59:59"), is: "stopped" },
-  ];
-  for (const { name, given, is } of cases) test(name, () => expect(containerOf(given, NAME).is).toBe(is));
-});
-
-test("the etcd container: a pod is young when its age differs from 0 by less than the start timeout", () => {
-  const young = (time: string) => containerOf(madeAt(down, time), NAME).isYoung;
-  expect([young("11:50:00"), young("11:50:01"), young("12:09:59"), young("12:10:00")]).toEqual([
-    false,
-    true,
-    true,
-    false,
-  ]);
-  expect(containerOf(withoutPod(down, NAME), NAME).isYoung).toBe(false);
 });
