@@ -119,12 +119,15 @@ test.each([
 test("the operator uses its previous client certificate until members use the new provider", () => {
   const secret = { serverSecretName: "b", operatorClientSecretName: "c" };
   const cluster = withTls({ client: { provider: "Secret", secret } });
-  const showing = (client: object) => ({ ...cluster, status: { issuedBy: { client } } }) as EtcdCluster;
+  const showing = (client: object) =>
+    ({ ...cluster, status: { tls: { client: { issuedBy: client } } } }) as EtcdCluster;
   expect(operatorSecretName(cluster)).toBe("c");
   expect(operatorSecretName(showing({ provider: "Operator" }))).toBe("my-etcd-operator-tls");
   expect(askedOperatorSecretName(showing({ provider: "Operator" }))).toBe("c");
   const before = { provider: "Secret", secret: { ...secret, operatorClientSecretName: "d" } };
   expect(operatorSecretName(showing(before))).toBe("d");
   const none = withTls({ client: { provider: "None" } });
-  expect(operatorSecretName({ ...none, status: { issuedBy: { client: before } } } as EtcdCluster)).toBeUndefined();
+  expect(
+    operatorSecretName({ ...none, status: { tls: { client: { issuedBy: before } } } } as EtcdCluster),
+  ).toBeUndefined();
 });

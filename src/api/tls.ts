@@ -131,7 +131,7 @@ export function operatorSecretName({
   status,
 }: Asked & Pick<EtcdCluster, "status">): string | undefined {
   if (providerOf(spec, "client") === "None") return undefined;
-  const client = status?.issuedBy?.client as Tls["client"] | undefined;
+  const client = status?.tls?.client?.issuedBy as Tls["client"] | undefined;
   const inUse = client === undefined ? spec : { ...spec, tls: { ...spec.tls, client } as Tls };
   return askedOperatorSecretName({ metadata, spec: inUse });
 }

@@ -30,8 +30,7 @@ interface Served {
 function asking(client: object, { scheme, both = false, issuedBy, status }: Served = {}): EtcdCluster {
   const since = both ? { bothServedSince: SINCE } : {};
   const cluster = available({
-    ...(scheme === undefined ? {} : { tls: { client: { scheme, ...since } } }),
-    ...(issuedBy === undefined ? {} : { issuedBy: { client: issuedBy } as never }),
+    tls: { client: { ...(scheme && { scheme }), ...since, ...(issuedBy && { issuedBy: issuedBy as never }) } },
     ...status,
   });
   return { ...cluster, spec: { ...cluster.spec, tls: clusterTlsSchema.parse({ client }) } };

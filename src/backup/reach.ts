@@ -47,7 +47,7 @@ function wantedScheme({ spec }: EtcdCluster): Scheme {
 function asServed(cluster: EtcdCluster): EtcdCluster {
   const { spec, status } = cluster;
   if (wantedScheme(cluster) === "https") return cluster;
-  const client = status?.issuedBy?.client ?? { provider: "Operator" };
+  const client = status?.tls?.client?.issuedBy ?? { provider: "Operator" };
   return { ...cluster, spec: { ...spec, tls: { ...spec.tls, client } } as EtcdCluster["spec"] };
 }
 

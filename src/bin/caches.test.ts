@@ -157,7 +157,7 @@ describe("an object that is too large", () => {
   test("still has the metrics of its certificates", async () => {
     const certificates = [{ name: "server", notAfter: "2026-03-01T00:00:00Z" }];
     const { clusters, users } = await readAll({
-      etcdclusters: [large(named("mine", { spec: {}, status: { certificates } }))],
+      etcdclusters: [large(named("mine", { spec: {}, status: { tls: { certificates } } }))],
       etcdusers: [
         large(
           named("app", {

@@ -14,7 +14,7 @@ test("the expiry of each certificate in the status is exported, and no longer on
     notAfter: `2026-03-0${n + 1}T00:00:00Z`,
     issuer: "CN=a",
   }));
-  let all: readonly EtcdCluster[] = [bare, { ...bare, status: { ...bare.status, certificates } }];
+  let all: readonly EtcdCluster[] = [bare, { ...bare, status: { ...bare.status, tls: { certificates } } }];
   certificateMetrics(
     registry,
     () => all,

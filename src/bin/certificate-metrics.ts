@@ -20,7 +20,7 @@ export function certificateMetrics(
     collect: () => {
       ends.reset(); // Removes the series of deleted objects.
       for (const { metadata, status } of clusters())
-        for (const { name, notAfter } of status?.certificates ?? [])
+        for (const { name, notAfter } of status?.tls?.certificates ?? [])
           ends.set({ namespace: metadata.namespace, cluster: metadata.name, name }, Date.parse(notAfter) / 1_000);
       for (const { metadata, spec, status } of users()) {
         const { binding, certificate } = status ?? {};

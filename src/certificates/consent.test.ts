@@ -28,14 +28,16 @@ test("the operator connects with a labelled Secret, its own Secret or a Secret t
   expect(mayConnectWith(brought, { ...given, mayBeShown: true })).toBe(true);
   expect(mayConnectWith(overTls(), given)).toBe(true);
   const { status: _, ...rest } = brought;
-  expect(mayConnectWith({ ...rest, status: { certificates: [recorded] } }, given)).toBe(true);
-  expect(mayConnectWith({ ...rest, status: { certificates: [{ ...recorded, name: "server" }] } }, given)).toBe(false);
+  expect(mayConnectWith({ ...rest, status: { tls: { certificates: [recorded] } } }, given)).toBe(true);
+  expect(mayConnectWith({ ...rest, status: { tls: { certificates: [{ ...recorded, name: "server" }] } } }, given)).toBe(
+    false,
+  );
   expect(mayConnectWith(rest, given)).toBe(false);
 });
 
 test("only the operator's previous own certificate stays in use during a change to a user-provided Secret", () => {
   const former = { secretName: "my-etcd-operator-tls", mayBeShown: false, ownerUid: undefined };
-  const inUse = (provider: string) => ({ ...brought, status: { issuedBy: { client: { provider } } } });
+  const inUse = (provider: string) => ({ ...brought, status: { tls: { client: { issuedBy: { provider } } } } });
   expect(mayConnectWith(inUse("Operator"), former)).toBe(true);
   expect(mayConnectWith(inUse("CertManager"), former)).toBe(true);
   expect(mayConnectWith(inUse("Secret"), former)).toBe(false);

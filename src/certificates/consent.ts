@@ -23,9 +23,9 @@ export function mayConnectWith(
   if (facts.mayBeShown || providerOf(spec, "client") !== "Secret" || isOwnSecret(cluster, facts)) return true;
   // While the cluster changes to a user's Secret, the operator's earlier certificate stays in use without a label.
   const isFormer = spec.tls?.client.secret?.operatorClientSecretName !== secretName;
-  const { provider = "Secret" } = status?.issuedBy?.client ?? {};
+  const { provider = "Secret" } = status?.tls?.client?.issuedBy ?? {};
   if (isFormer && provider !== "Secret") return true;
-  return (status?.certificates ?? []).some(({ name }) => name === secretName);
+  return (status?.tls?.certificates ?? []).some(({ name }) => name === secretName);
 }
 
 /**

@@ -23,6 +23,7 @@ import {
   withMade,
   withSeen,
 } from "#kit/snapshots/cluster-tls.ts";
+import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { memberTls } from "./member-tls.ts";
 
@@ -226,7 +227,7 @@ describe("certificates of another provider", () => {
   /** Another source is requested and missing; the certificates in use were read. */
   function asked(snapshot: ClusterSnapshot, secretName: string): ClusterSnapshot {
     const { cluster: live, certificates } = snapshot;
-    const status = { ...live.status, issuedBy: { peer: { provider: "Operator" as const } } };
+    const status = issuedBy(live.status, { peer: { provider: "Operator" } });
     const { peer, peerCA } = settled.certificates ?? {};
     const turned = { ...live, status, spec: { ...live.spec, tls: named(secretName) } };
     const former = { ...certificates?.former, peer: peer!, peerCA: peerCA! };

@@ -1,7 +1,7 @@
 import { CLIENT_TRUST_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
-import { certificateStatus } from "#cluster-tls/check/tls-ready.ts";
+import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
 import { certificateRequest, trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { boundTo } from "#kit/snapshots/bindings.ts";
 import { DAY_MS } from "#kit/snapshots/certificates.ts";
@@ -232,7 +232,7 @@ const alone = withMade(replaced, {
 function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { cluster: live } = snapshot;
   const { tls: _, ...spec } = live.spec;
-  return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...certificateStatus(snapshot) } } };
+  return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...tlsStatus(snapshot) } } };
 }
 
 /** Pods with trust on the peer side alone. */

@@ -19,8 +19,8 @@ import { raftEntriesFrom } from "#cluster/update/raft-entries.ts";
 import { isUpToDate, upToDate } from "#cluster/update/up-to-date.ts";
 import { updateStatus } from "#cluster/update/update-status.ts";
 import { activeWaivers } from "#cluster/update/waivers.ts";
-import { certificateStatus, tlsReady } from "#cluster-tls/check/tls-ready.ts";
-import { servedStatus } from "#cluster-tls/switch/both-served.ts";
+import { tlsReady } from "#cluster-tls/check/tls-ready.ts";
+import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
 import { compareVersions, isRelease, parseVersion } from "#etcd/version.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 import { type Condition, withCondition } from "#runtime/conditions.ts";
@@ -73,8 +73,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     ...(waivers.length === 0 ? {} : { waivers }),
     ...quarantineStatus(snapshot),
     ...backupStatus(snapshot),
-    ...certificateStatus(snapshot),
-    ...servedStatus(snapshot),
+    ...tlsStatus(snapshot),
     ...authStatus(snapshot),
     members,
     conditions: conditions({ snapshot, plan, members, own }),

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { tlsSpec } from "#kit/snapshots/cluster-tls.ts";
 import { peer } from "#kit/snapshots/peer.ts";
+import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import { OWN_PEM } from "#kit/tables/authorities.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { secretsShownBy, shownSecrets } from "#peer/shown-secrets.ts";
@@ -19,14 +20,14 @@ const ISSUER = { provider: "CertManager", certManager: { issuerRef: { name: "a" 
 interface Given {
   readonly tls?: object;
   readonly recorded?: readonly string[];
-  readonly issuedBy?: object;
+  readonly sources?: object;
 }
 
-function asking({ tls, recorded = [], issuedBy }: Given): EtcdCluster {
+function asking({ tls, recorded = [], sources = {} }: Given): EtcdCluster {
   const { tls: _, ...bare } = cluster().cluster.spec;
   const live = { ...cluster().cluster, spec: { ...bare, ...(tls === undefined ? {} : { tls: tlsSpec(tls) }) } };
   const certificates = recorded.map((name) => ({ name, notAfter: "2027-01-01T00:00:00Z", issuer: "CN=a" }));
-  const status = { ...live.status, certificates, ...(issuedBy && { issuedBy }) } as EtcdClusterStatus;
+  const status = issuedBy({ ...live.status, tls: { certificates } }, sources);
   return { ...live, status };
 }
 
@@ -87,7 +88,7 @@ describe("members of a cluster may mount", () => {
           },
         },
         recorded: ["their-server", "their-operator", "new"],
-        issuedBy: { client: CLIENTS },
+        sources: { client: CLIENTS },
       },
       is: ["their-server", "their-operator"],
     },
@@ -112,7 +113,7 @@ describe("members of a cluster may mount", () => {
       given: {
         tls: { peer: OPERATOR, client: ISSUER },
         recorded: ["my-etcd-operator-tls-a3b319c8", "their-operator"],
-        issuedBy: { client: CLIENTS },
+        sources: { client: CLIENTS },
       },
       is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
     },
@@ -121,18 +122,18 @@ describe("members of a cluster may mount", () => {
       given: {
         tls: { peer: OPERATOR, client: ISSUER },
         recorded: ["their-peer"],
-        issuedBy: { peer: PEERS, client: OPERATOR },
+        sources: { peer: PEERS, client: OPERATOR },
       },
       is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8", "my-etcd-server-tls", "their-peer"],
     },
     {
       name: "Secrets in use after spec.tls was removed",
-      given: { issuedBy: { peer: OPERATOR } },
+      given: { sources: { peer: OPERATOR } },
       is: ["my-etcd-peer-tls"],
     },
     {
       name: "no Secret in use that the status does not list",
-      given: { tls: { peer: OPERATOR, client: NONE }, issuedBy: { peer: PEERS } },
+      given: { tls: { peer: OPERATOR, client: NONE }, sources: { peer: PEERS } },
       is: ["my-etcd-peer-tls"],
     },
   ];

@@ -27,8 +27,8 @@ const VOLUMES: readonly string[] = [PEER_TLS_VOLUME, CLIENT_TLS_VOLUME];
  */
 export function shownSecrets(cluster: EtcdCluster): readonly string[] {
   const { status, spec, metadata } = cluster;
-  const recorded = (status?.certificates ?? []).map(({ name }) => name);
-  const views = [spec, { ...spec, tls: { ...NO_TLS, ...spec.tls, ...status?.issuedBy } as Tls }];
+  const recorded = (status?.tls?.certificates ?? []).map(({ name }) => name);
+  const views = [spec, { ...spec, tls: { ...NO_TLS, ...spec.tls, ...recordedSources(status) } as Tls }];
   const asked = SIDES.flatMap((side) =>
     views.map((each) => [NAME_OF[side]({ metadata, spec: each }), each, side] as const),
   );
@@ -40,6 +40,12 @@ export function shownSecrets(cluster: EtcdCluster): readonly string[] {
   const isTheirs = (name: string) => asked.some(([own]) => own === name) || !others.includes(name);
   const usable = recorded.filter((name) => isTheirs(name) && !isForOthers(metadata.name, name));
   return [...new Set([...issued, ...usable])];
+}
+
+/** The sources of certificates in use, by side, where the status records them. */
+function recordedSources(status: EtcdCluster["status"]): object {
+  const recorded = SIDES.map((side) => [side, status?.tls?.[side]?.issuedBy] as const);
+  return Object.fromEntries(recorded.filter(([, source]) => source !== undefined));
 }
 
 /** Whether the operator generates the Secret under this name, and not for members. */

@@ -98,7 +98,7 @@ export class BindingReads {
 
   async #authority(cluster: EtcdCluster, signal: AbortSignal): Promise<Observed<CertificateFacts>> {
     const { namespace, name, uid } = cluster.metadata;
-    const told = fingerprint([uid, cluster.status?.certificates ?? []]);
+    const told = fingerprint([uid, cluster.status?.tls?.certificates ?? []]);
     const ref = { namespace, name: clientAuthorityName(name) };
     const found = await this.#read(
       `authority ${namespace}/${name}`,

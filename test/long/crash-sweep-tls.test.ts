@@ -21,7 +21,7 @@ async function mustSpeakTls(world: World): Promise<void> {
   await world.mustBeReady();
   const { status } = await world.get();
   expect(status).not.toHaveProperty("update");
-  expect(status?.tls?.client).toEqual({ scheme: "https" });
+  expect(status?.tls?.client).toEqual({ scheme: "https", issuedBy: OPERATOR });
   const { members } = await world.memberList();
   expect(members.map(({ peerUrls }) => peerUrls.every((url) => url.startsWith("https:")))).toEqual([true]);
 }

@@ -42,7 +42,7 @@ test("the TLS provider changes from Operator to Secret and back while a client w
     const { status: now } = await cluster.get();
     const told = now?.conditions?.find(({ type }) => type === "TLSReady");
     expect(told?.message).toContain("Secret my-etcd-client is signed by the previous CA");
-    expect(now?.issuedBy).toMatchObject(BROUGHT);
+    expect(now?.tls).toMatchObject({ peer: { issuedBy: BROUGHT.peer }, client: { issuedBy: BROUGHT.client } });
   }, CHANGED_MS);
   await writer.turnTo(THEIR_APPLICATION);
   await cluster.kubectl("delete", "secret", "my-etcd-client");

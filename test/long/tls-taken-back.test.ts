@@ -89,7 +89,7 @@ test(
       { tls: { peer: OPERATOR, client: OPERATOR } },
       // No client has switched yet, so none needs time to switch back.
       { tls: { peer: NONE, client: { ...NONE, plaintextFor: "0s" } } },
-      ({ status }) => status?.tls?.client?.scheme === "http" && status.certificates === undefined,
+      ({ status }) => status?.tls?.client?.scheme === "http" && status.tls.certificates === undefined,
     );
     expect(await reached()).toEqual(["http", "http", "http"]);
     expect(conditionsOf(plain)).toMatchObject({ Ready: "AllMembersHealthy", TLSReady: "TLSDisabled" });

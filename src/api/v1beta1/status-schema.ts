@@ -128,29 +128,61 @@ const issuing = {
   renewBefore: z.string().optional().describe("How long before its end a certificate is renewed."),
 };
 
-const issuedBySchema = z.object({
-  peer: z
-    .object({
-      ...issuing,
-      secret: z
-        .object({ secretName: z.string() })
-        .optional()
-        .describe("With Secret: the Secret that is filled by something other than the operator."),
-    })
-    .optional()
-    .describe("Certificates that members show to each other."),
-  client: z
-    .object({
-      ...issuing,
-      secret: z
-        .object({ serverSecretName: z.string(), operatorClientSecretName: z.string() })
-        .optional()
-        .describe("With Secret: the Secrets that are filled by something other than the operator."),
-      extraNames: z.array(z.string()).optional().describe("Further names in the certificate of members."),
-    })
-    .optional()
-    .describe("Certificates that members show to clients, and the operator to members."),
-});
+const SOURCE_TEXT =
+  "Source of the certificates in use. While spec.tls asks for a different source, members and the operator are changing to it.";
+
+const peerTlsSchema = z
+  .object({
+    scheme: z.enum(["http", "https"]).optional().describe("Scheme by which members reach every other member."),
+    issuedBy: z
+      .object({
+        ...issuing,
+        secret: z
+          .object({ secretName: z.string() })
+          .optional()
+          .describe("With Secret: the Secret that is filled by something other than the operator."),
+      })
+      .optional()
+      .describe(SOURCE_TEXT),
+  })
+  .describe("TLS between members.");
+
+const clientTlsSchema = z
+  .object({
+    scheme: z
+      .enum(["http", "https"])
+      .optional()
+      .describe("Scheme by which every member serves clients; https if members serve both."),
+    issuedBy: z
+      .object({
+        ...issuing,
+        secret: z
+          .object({ serverSecretName: z.string(), operatorClientSecretName: z.string() })
+          .optional()
+          .describe("With Secret: the Secrets that are filled by something other than the operator."),
+        extraNames: z.array(z.string()).optional().describe("Further names in the certificate of members."),
+      })
+      .optional()
+      .describe(SOURCE_TEXT),
+    bothServedSince: z
+      .string()
+      .optional()
+      .meta({ format: "date-time" })
+      .describe("Since when every member serves clients with TLS and without it."),
+  })
+  .describe("TLS for clients, and for the operator as a client.");
+
+const tlsStatusSchema = z
+  .object({
+    peer: peerTlsSchema.optional(),
+    client: clientTlsSchema.optional(),
+    certificates: z
+      .array(certificateSchema)
+      .optional()
+      .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
+      .describe("The certificates of the cluster, as they were last read."),
+  })
+  .describe("TLS as members have it now; absent if they never had it.");
 
 const waiverSchema = z.object({
   check: z.string().describe(listed("The check that is waived.", WAIVABLE)),
@@ -211,28 +243,7 @@ export const clusterStatusSchema = z
       .describe(
         "Claims of members that have left, with the label etcd.improbable.io/quarantined. They are kept until a person deletes them.",
       ),
-    certificates: z
-      .array(certificateSchema)
-      .optional()
-      .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
-      .describe("The certificates of the cluster, as they were last read."),
-    tls: z
-      .object({
-        client: z
-          .object({
-            scheme: z
-              .enum(["http", "https"])
-              .describe("Scheme by which every member serves clients; https if members serve both."),
-            bothServedSince: z
-              .string()
-              .optional()
-              .meta({ format: "date-time" })
-              .describe("Since when every member serves clients with TLS and without it."),
-          })
-          .optional(),
-      })
-      .optional()
-      .describe("How members are reached; set only with spec.tls."),
+    tls: tlsStatusSchema.optional(),
     auth: z
       .object({
         enabled: z.boolean().describe("Whether authentication is enabled, as etcd last reported it."),
@@ -246,11 +257,6 @@ export const clusterStatusSchema = z
       })
       .optional()
       .describe("etcd's users and roles; absent while they are unknown or not asked for."),
-    issuedBy: issuedBySchema
-      .optional()
-      .describe(
-        "Source of the certificates in use. While spec.tls asks for a different source, members and the operator are changing to it.",
-      ),
     members: z
       .array(memberStatusSchema)
       .optional()

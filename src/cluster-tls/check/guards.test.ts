@@ -41,6 +41,7 @@ import {
   turnedClients,
   turnedTrusting,
 } from "#kit/snapshots/cluster-turn.ts";
+import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import { promised } from "#kit/tables/guard-promises.ts";
 import * as guards from "./guards.ts";
 
@@ -109,8 +110,7 @@ const turnedAway = running(turnedTrusting, undefined, shows("second-peer", ofBot
 function broughtBefore(given: { mayBeShown?: boolean }): ClusterSnapshot {
   const made = withMade(asking(turnedAway, { tls: theirPeer }), { peer: { by: SOMEBODY, isOurs: false, ...given } });
   const { certificates, cluster } = made;
-  const issuedBy = { peer: { provider: "Secret" as const, secret: { secretName: "their-peer" } } };
-  const status = { ...cluster.status, issuedBy };
+  const status = issuedBy(cluster.status, { peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
   const former = { peer: certificates?.peer } as NonNullable<ClusterSnapshot["certificates"]>["former"];
   const asked = asking({ ...made, cluster: { ...cluster, status } }, { tls: tlsSpec() });
   return { ...asked, certificates: { ...certificates, former } as ClusterSnapshot["certificates"] };

@@ -22,7 +22,8 @@ import {
 import { lastTurns, leaving, seenToo } from "#kit/snapshots/cluster-turn.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
-import { certificateStatus, tlsReady } from "./tls-ready.ts";
+import { tlsReady } from "./tls-ready.ts";
+import { tlsStatus } from "./tls-status.ts";
 
 const settled = secured();
 const first = unissued({ stage: "recorded" });
@@ -68,7 +69,11 @@ function forbidden(verb: string, resource: string, group = ""): string {
 function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { cluster: live } = snapshot;
   const { tls: _, ...spec } = live.spec;
-  return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...certificateStatus(snapshot) } } };
+  return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...tlsStatus(snapshot) } } };
+}
+
+function recordedIn(snapshot: ClusterSnapshot) {
+  return tlsStatus(snapshot).tls?.certificates;
 }
 
 function judged(snapshot: ClusterSnapshot, plan: Plan<never> = planCluster(snapshot) as Plan<never>) {
@@ -582,7 +587,7 @@ describe("TLSReady", () => {
 
   test("does not exist for a cluster without TLS", () => {
     expect(judged(cluster())).toBeUndefined();
-    expect(certificateStatus(cluster())).toEqual({});
+    expect(tlsStatus(cluster())).toEqual({ tls: { peer: { scheme: "http" }, client: { scheme: "http" } } });
   });
 
   test("reports TLSDisabled after TLS was turned off, with the objects that are left over", () => {
@@ -617,9 +622,9 @@ describe("TLSReady", () => {
   });
 });
 
-describe("status.certificates", () => {
+describe("status.tls.certificates", () => {
   test("has each Secret with the expiry and the CAs of its certificate", () => {
-    const { certificates = [] } = certificateStatus(settled);
+    const certificates = recordedIn(settled) ?? [];
     expect(certificates.map(({ name }) => name)).toEqual([
       "my-etcd-peer-ca",
       "my-etcd-peer-tls",
@@ -633,19 +638,19 @@ describe("status.certificates", () => {
   });
 
   test("has a user-provided Secret once it has consent, and as long as it is in use", () => {
-    const names = (snapshot: ClusterSnapshot) => certificateStatus(snapshot).certificates?.map(({ name }) => name);
+    const names = (snapshot: ClusterSnapshot) => recordedIn(snapshot)?.map(({ name }) => name);
     const all = { peer: UNLABELLED, server: { by: THEIRS, isOurs: false } };
     expect(names(withMade(bringing, all))).toEqual(["their-server"]);
     expect(names(withMade(brought, { ...all, operator: UNLABELLED }))).toEqual(["their-peer", "their-server"]);
     const { cluster: known } = brought;
-    const status = { ...known.status, certificates: certificateStatus(brought).certificates! };
+    const status = { ...known.status, tls: { ...known.status?.tls, certificates: recordedIn(brought)! } };
     const given = { ...brought, cluster: { ...known, status } };
     expect(names(withMade(given, { operator: UNLABELLED }))).toContain("their-operator");
   });
 
   test("has the Secrets in use and the requested ones without duplicates", () => {
     const turned = withMade(goingTo(settled, { peer: BROUGHT.peer }), { peer: { by: THEIRS, isOurs: false } });
-    const names = certificateStatus(turned).certificates?.map(({ name }) => name);
+    const names = recordedIn(turned)?.map(({ name }) => name);
     expect(names?.filter((name) => name.includes("peer"))).toEqual([
       "their-peer",
       "my-etcd-peer-ca",
@@ -661,13 +666,13 @@ describe("status.certificates", () => {
     const their = made(leaving, "peer", { by: THEIRS, isOurs: false });
     const known = [{ name: "their-peer", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" }];
     const told = (between: object | undefined, certificates: typeof known = []) => {
-      const status = { ...asks.cluster.status, certificates };
+      const status = { ...asks.cluster.status, tls: { ...asks.cluster.status?.tls, certificates } };
       const given = {
         ...withSeen(asks, { peer: absent }),
         cluster: { ...asks.cluster, status },
         certificates: { ...asks.certificates, peer: absent, ...between },
       };
-      return certificateStatus(given).certificates?.find(({ name }) => name === "their-peer");
+      return recordedIn(given)?.find(({ name }) => name === "their-peer");
     };
     expect(told({ between: { peer: present(their) } })).toEqual({
       name: "their-peer",
@@ -683,17 +688,17 @@ describe("status.certificates", () => {
   });
 
   test("leaves out missing and invalid certificates, and keeps recorded ones that could not be read", () => {
-    const told = certificateStatus(settled).certificates!;
+    const told = recordedIn(settled)!;
     const given = withMade(withSeen(settled, { peer: absent, operator: unknown("no answer") }), {
       server: { trouble: "it has no tls.crt" },
     });
-    const untrusting = certificateStatus(withMade(settled, { peer: { trust: "" } })).certificates;
+    const untrusting = recordedIn(withMade(settled, { peer: { trust: "" } }));
     expect(untrusting?.find(({ name }) => name === "my-etcd-peer-tls")).not.toHaveProperty("trust");
-    const names = (snapshot: ClusterSnapshot) => certificateStatus(snapshot).certificates?.map(({ name }) => name);
+    const names = (snapshot: ClusterSnapshot) => recordedIn(snapshot)?.map(({ name }) => name);
     expect(names(given)).toEqual(["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-client"]);
     const recorded = {
       ...given,
-      cluster: { ...given.cluster, status: { ...given.cluster.status, certificates: told } },
+      cluster: { ...given.cluster, status: { ...given.cluster.status, tls: { certificates: told } } },
     };
     expect(names(recorded)).toEqual(["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-operator-tls", "my-etcd-client"]);
     expect(isOwned(given, given.peers[0]!)).toBe(true);

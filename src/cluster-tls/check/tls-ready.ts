@@ -1,14 +1,12 @@
 import { trustConfigMapName } from "#api/names.ts";
-import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { missingRightText } from "#certificates/missing-right.ts";
 import type { Case, Verdict } from "#cluster/readiness/verdict.ts";
-import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { renewalTroubles } from "#cluster-tls/issue/renewal.ts";
-import { purposesOf, SHOWN_ON, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
-import { isWithheld, seen } from "#cluster-tls/read/usable.ts";
+import { purposesOf, SIDES } from "#cluster-tls/read/purposes.ts";
+import { seen } from "#cluster-tls/read/usable.ts";
 import { rotationWait } from "#cluster-tls/rotate/rotation.ts";
-import { betweenName, formerTls, tlsInUse } from "#cluster-tls/switch/former.ts";
 import { formerFaults } from "#cluster-tls/switch/former-fault.ts";
 import { keptTls } from "#cluster-tls/switch/kept.ts";
 import { courseText } from "#cluster-tls/switch/tls-change.ts";
@@ -71,37 +69,4 @@ function endsText(snapshot: ClusterSnapshot): string {
   const good = `${all.length} certificates are valid; the first to expire, in Secret ${first?.secretName}, does so at ${rfc3339(first?.notAfterMs ?? 0)}`;
   const waits = SIDES.flatMap((side) => rotationWait(snapshot, side) ?? []);
   return [good, ...waits, ...renewalTroubles(snapshot)].join("; ");
-}
-
-/** The certificates as they were last read; for those that could not be read, the previous status. */
-export function certificateStatus(given: ClusterSnapshot): Pick<EtcdClusterStatus, "certificates" | "issuedBy"> {
-  const snapshot = keptTls(given);
-  const before = given.cluster.status?.certificates ?? [];
-  const views = [snapshot, formerTls(snapshot)].flatMap((view) => view ?? []);
-  const told = views.flatMap((view) =>
-    purposesOf(view.cluster).flatMap((purpose) => {
-      const found = view.certificates?.[purpose];
-      if (found === undefined || found.is === "unknown")
-        return before.filter(({ name }) => name === secretNameOf(view.cluster, purpose));
-      if (found.is === "absent") return [];
-      // A Secret without consent is not recorded: status would then grant its use.
-      if (isWithheld(view, purpose, found.value) === "refused") return [];
-      return statusOf(found.value);
-    }),
-  );
-  // A certificate of an abandoned change is not renewed, but is in use.
-  const between = SIDES.flatMap((side) => {
-    const found = snapshot.certificates?.between?.[SHOWN_ON[side]];
-    const name = betweenName(snapshot.cluster, snapshot, side);
-    if (found?.is !== "present") return before.filter((each) => found?.is !== "absent" && each.name === name);
-    return statusOf(found.value);
-  });
-  // Both snapshots may have the same Secret.
-  const certificates = [...new Map([...told, ...between].map((each) => [each.name, each])).values()];
-  return { ...(certificates.length === 0 ? {} : { certificates }), ...tlsInUse(snapshot) };
-}
-
-function statusOf({ secretName: name, notAfterMs, issuerName: issuer, trustIds }: SeenCertificate) {
-  if (notAfterMs === 0) return [];
-  return [{ name, notAfter: rfc3339(notAfterMs), issuer, ...(trustIds.length === 0 ? {} : { trust: [...trustIds] }) }];
 }

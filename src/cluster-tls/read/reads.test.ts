@@ -5,6 +5,7 @@ import { Keyring } from "#certificates/keyring.ts";
 import { authority, DAY_MS, dataOf, leaf, secretOf } from "#kit/snapshots/certificates.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { running, secured, tlsSpec } from "#kit/snapshots/cluster-tls.ts";
+import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import { type KubeObject, type Resource, resourceName, type Secret } from "#kube/kinds.ts";
 import { purposesOf } from "./purposes.ts";
@@ -214,7 +215,7 @@ describe("the operator reads certificates from the API server", () => {
     const forming = asking(spec);
     await look(forming);
     expect((await rest(60_000, forming)).filter((name) => name === "their-peer").length).toBe(6);
-    const status = { ...forming.status, issuedBy: { ...forming.spec.tls } } as EtcdCluster["status"];
+    const status = issuedBy(forming.status, { ...forming.spec.tls });
     const read = await rest(60_000, { ...forming, status } as EtcdCluster, WITH_MEMBERS);
     expect(read.filter((name) => name === "their-peer").length).toBeLessThan(2);
     expect((await rest(60_000, { ...forming, spec: asking().spec })).length).toBeLessThan(9);
@@ -225,7 +226,7 @@ describe("the operator reads certificates from the API server", () => {
     const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
     const brought = asking({ client: { provider: "Secret", secret } });
     const readsOf = (read: readonly string[]) => read.filter((name) => name === "their-operator").length;
-    const status = { ...brought.status, issuedBy: { ...brought.spec.tls } } as EtcdCluster["status"];
+    const status = issuedBy(brought.status, { ...brought.spec.tls });
     const running = { ...brought, status } as EtcdCluster;
     await look(running, WITH_MEMBERS);
     expect(readsOf(await rest(60_000, running, WITH_MEMBERS))).toBe(6);
@@ -706,7 +707,7 @@ describe("a known certificate", () => {
     special.delete("their-operator");
     reads.forget(KEY);
     const certificates = [{ name: "their-operator", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" }];
-    await look({ ...brought, status: { ...brought.status, certificates } });
+    await look({ ...brought, status: { ...brought.status, tls: { certificates } } });
     expect(keyring.identityOf(KEY)?.secretName).toBe("their-operator");
   });
 
@@ -738,7 +739,7 @@ describe("during a change of provider", () => {
   const given = secured();
   /** @param inUse the provider in use according to the status */
   const turning = (inUse: object) =>
-    ({ ...asking({ client }), status: { ...given.cluster.status, issuedBy: { client: inUse } } }) as EtcdCluster;
+    ({ ...asking({ client }), status: issuedBy(given.cluster.status, { client: inUse }) }) as EtcdCluster;
 
   test("both certificates are read, and the operator keeps its previous one until the status has the new provider", async () => {
     const { look, keyring, clock, special, whole } = await asked();

@@ -16,6 +16,7 @@ import { isReady } from "#kube/pod.ts";
 //   over.
 
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
+type ServedStatus = Pick<NonNullable<NonNullable<EtcdClusterStatus["tls"]>["client"]>, "scheme" | "bothServedSince">;
 type ClientSide = Omit<NonNullable<MemberTls["client"]>, "verifyClients">;
 
 /**
@@ -52,11 +53,11 @@ export function servesBoth(spec: EtcdPeer["spec"]): boolean {
 }
 
 /** The scheme that every member serves, and since when all serve both: for readers of the cluster's status. */
-export function servedStatus(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus, "tls"> {
+export function servedStatus(snapshot: ClusterSnapshot): ServedStatus {
   const { cluster, peers, pods, takenAtMs } = snapshot;
-  const { tls } = cluster.status ?? {};
-  if (peers.length === 0 || (cluster.spec.tls === undefined && tls === undefined))
-    return tls === undefined ? {} : { tls };
+  const { scheme, bothServedSince } = cluster.status?.tls?.client ?? {};
+  if (peers.length === 0 || (cluster.spec.tls === undefined && scheme === undefined))
+    return { ...(scheme && { scheme }), ...(bothServedSince && { bothServedSince }) };
   // A member without a pod counts by the template of its next pod.
   const isServed = peers.every((peer) => {
     const pod = pods.get(peer.metadata.name);
@@ -65,13 +66,9 @@ export function servedStatus(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus,
       : pod.metadata.annotations?.[CLIENT_SCHEME_ANNOTATION] === "https";
   });
   const since = peers.every(({ spec }) => servesBoth(spec))
-    ? (tls?.client?.bothServedSince ?? (peers.every((peer) => isUp(snapshot, peer)) ? rfc3339(takenAtMs) : undefined))
+    ? (bothServedSince ?? (peers.every((peer) => isUp(snapshot, peer)) ? rfc3339(takenAtMs) : undefined))
     : undefined;
-  const client = {
-    scheme: isServed ? "https" : "http",
-    ...(since === undefined ? {} : { bothServedSince: since }),
-  } as const;
-  return { tls: { ...tls, client } };
+  return { scheme: isServed ? "https" : "http", ...(since === undefined ? {} : { bothServedSince: since }) };
 }
 
 function isUp({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {

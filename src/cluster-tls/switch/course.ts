@@ -20,7 +20,7 @@ import { isAtItsEnd } from "./former-end.ts";
 //   Stage show: members restart one at a time to use the new certificate.
 //   Stage hand: the operator and applications move to the new certificate.
 //   Stage settled: the previous CA is no longer trusted; members restart one at a time.
-// Progress is derived from EtcdPeers, pods, Secrets and status.issuedBy. A stage that an EtcdPeer has begun is
+// Progress is derived from EtcdPeers, pods, Secrets and status.tls. A stage that an EtcdPeer has begun is
 // continued, whatever times a restarted operator has counted, so members never alternate between two certificates.
 
 export type Course =

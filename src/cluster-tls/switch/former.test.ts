@@ -27,6 +27,7 @@ import {
   turnedClients,
   turnedTrusting,
 } from "#kit/snapshots/cluster-turn.ts";
+import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import { betweenName, formerTls, issuedTls, lookedAt, shownIn, showsAsked, tlsInUse, withFormerTls } from "./former.ts";
 
 // The source of certificates in use during a provider change.
@@ -39,11 +40,10 @@ const CLIENT = {
 const OWN_SIDE = { provider: "Operator" };
 const NOTHING = { provider: "None" };
 
-/** Its status.issuedBy. */
-function recorded(snapshot: ClusterSnapshot, issuedBy: object | undefined): ClusterSnapshot {
-  const { issuedBy: _, ...status } = snapshot.cluster.status!;
-  const known = issuedBy === undefined ? status : { ...status, issuedBy };
-  return { ...snapshot, cluster: { ...snapshot.cluster, status: known as typeof status } };
+/** The sources in its status. */
+function recorded(snapshot: ClusterSnapshot, sources: object | undefined): ClusterSnapshot {
+  const status = issuedBy(snapshot.cluster.status, sources ?? {});
+  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
 }
 
 function asking(snapshot: ClusterSnapshot, tls: object): ClusterSnapshot {
@@ -308,30 +308,29 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
   },
 ];
 
-describe("status.issuedBy records", () => {
+describe("status.tls records as the source", () => {
   test.each(records)("$name", ({ given, peer, client }) => {
-    const issuedBy = { ...(peer && { peer }), ...(client && { client }) };
-    expect(tlsInUse(given)).toEqual(peer === undefined && client === undefined ? {} : { issuedBy });
+    expect(tlsInUse(given)).toEqual({ ...(peer && { peer }), ...(client && { client }) });
   });
 
   test("all requested fields of a side", () => {
-    const by = (tls: object) => tlsInUse(secured({}, tls)).issuedBy;
+    const by = (tls: object) => tlsInUse(secured({}, tls));
     const issuer = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
-    expect(by({ peer: { duration: "48h", renewBefore: "2h" } })?.peer).toEqual({
+    expect(by({ peer: { duration: "48h", renewBefore: "2h" } }).peer).toEqual({
       ...OWN_SIDE,
       duration: "48h",
       renewBefore: "2h",
     });
-    expect(by({ client: { extraNames: ["etcd.example.com"] } })?.client).toEqual({
+    expect(by({ client: { extraNames: ["etcd.example.com"] } }).client).toEqual({
       ...OWN_SIDE,
       extraNames: ["etcd.example.com"],
     });
-    expect(by({ peer: issuer })?.peer).toEqual({
+    expect(by({ peer: issuer }).peer).toEqual({
       provider: "CertManager",
       certManager: { issuerRef: { name: "a", kind: "Issuer", group: "cert-manager.io" } },
     });
-    expect(by({ peer: OWN_SIDE })?.peer).toStrictEqual(OWN_SIDE);
-    expect(by({ client: { extraNames: [] } })?.client).toStrictEqual(OWN_SIDE);
+    expect(by({ peer: OWN_SIDE }).peer).toStrictEqual(OWN_SIDE);
+    expect(by({ client: { extraNames: [] } }).client).toStrictEqual(OWN_SIDE);
   });
 });
 

@@ -9,14 +9,16 @@ import { isInTime, isUnasked, usable } from "#cluster-tls/read/usable.ts";
 import { keptSide } from "./kept.ts";
 
 // Which certificates are managed during a provider change?
-//   Those of two sources, in Secrets with different names. `status.issuedBy` records the source in use, `spec.tls` the
+//   Those of two sources, in Secrets with different names. `status.tls` records the source in use, `spec.tls` the
 //   requested one. The certificates in use are managed as if `spec.tls` had not changed, until no member or client uses
 //   them.
 
 type Members = Pick<ClusterSnapshot, "peers">;
 type Mounted = Pick<ClusterSnapshot, "pods">;
 type Tls = NonNullable<EtcdClusterSpec["tls"]>;
-type InUse = NonNullable<EtcdClusterStatus["issuedBy"]>;
+type TlsStatus = NonNullable<EtcdClusterStatus["tls"]>;
+/** The source of certificates of each side, as the status records it. */
+type InUse = { readonly [S in Side]?: NonNullable<TlsStatus[S]>["issuedBy"] };
 
 /**
  * The cluster with the TLS configuration that is in use, on the sides where spec.tls has changed. `undefined` when
@@ -38,7 +40,7 @@ function unchanged(tls: Tls, side: Side) {
 
 function formerSide(cluster: EtcdCluster, side: Side, members: Members): InUse[Side] {
   if (providerOf(cluster.spec, side) === "None") return undefined;
-  const inUse = cluster.status?.issuedBy?.[side] ?? guessed(cluster, side, members);
+  const inUse = cluster.status?.tls?.[side]?.issuedBy ?? guessed(cluster, side, members);
   return inUse === undefined || isSameSource(cluster, side, inUse) ? undefined : inUse;
 }
 
@@ -105,15 +107,15 @@ export function shownIn(snapshot: ClusterSnapshot, side: Side, secretName: strin
   return found?.is === "present" ? found.value : undefined;
 }
 
-/** The source of the certificates in use, for `status.issuedBy`. */
-export function tlsInUse(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus, "issuedBy"> {
+/** The source of the certificates in use on each side, for `status.tls`. */
+export function tlsInUse(snapshot: ClusterSnapshot): InUse {
   const sides = SIDES.map((side) => [side, sideInUse(snapshot, side)] as const).filter(([, is]) => is !== undefined);
-  return sides.length === 0 ? {} : { issuedBy: Object.fromEntries(sides) };
+  return Object.fromEntries(sides);
 }
 
 function sideInUse(snapshot: ClusterSnapshot, side: Side): InUse[Side] {
   const { cluster } = snapshot;
-  const recorded = cluster.status?.issuedBy?.[side];
+  const recorded = cluster.status?.tls?.[side]?.issuedBy;
   const names = secretsInUse(snapshot, side);
   // Removing spec.tls does not change what members have.
   if (providerOf(cluster.spec, side) === "None") return names.size === 0 ? undefined : recorded;

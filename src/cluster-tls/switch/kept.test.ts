@@ -2,10 +2,11 @@ import { describe, expect, test } from "vitest";
 import { revisionOf } from "#api/revision.ts";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { certificateStatus } from "#cluster-tls/check/tls-ready.ts";
+import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { turnedTo } from "#kit/snapshots/cluster-switch.ts";
 import { secured, THEIRS, tlsSpec, withMade } from "#kit/snapshots/cluster-tls.ts";
+import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import { keptTls, withKeptTls } from "./kept.ts";
 
 const NONE = { provider: "None" };
@@ -33,14 +34,14 @@ const OWN_PAIRS = {
 /** A cluster with this spec.tls after it had its requested TLS; its status records the Secrets. */
 function edited(from: ClusterSnapshot, tls?: object, isRecorded = true): ClusterSnapshot {
   const { tls: _, ...spec } = from.cluster.spec;
-  const status = { ...from.cluster.status, ...(isRecorded ? certificateStatus(from) : {}) };
+  const status = { ...from.cluster.status, ...(isRecorded ? tlsStatus(from) : {}) };
   const asked = tls === undefined ? spec : { ...spec, tls: tlsSpec(tls) };
   return { ...from, cluster: { ...from.cluster, spec: asked, status } };
 }
 
 /** The status records the Secrets, and not their issuer. */
 function unnamed(given: ClusterSnapshot): ClusterSnapshot {
-  const { issuedBy: _, ...status } = given.cluster.status!;
+  const status = issuedBy(given.cluster.status, {});
   return { ...given, cluster: { ...given.cluster, status } };
 }
 

@@ -117,10 +117,10 @@ export function keptSide(
   { secretName, ...rest }: MemberSide,
   peers: readonly EtcdPeer[],
 ) {
-  const recorded = (cluster.status?.certificates ?? []).map(({ name }) => name);
+  const recorded = (cluster.status?.tls?.certificates ?? []).map(({ name }) => name);
   const authority = secretNameOf(cluster, AUTHORITY_OF[side]);
   const verify = "verifyClients" in rest ? { verifyClients: rest.verifyClients } : {};
-  const inUse = cluster.status?.issuedBy?.[side];
+  const inUse = cluster.status?.tls?.[side]?.issuedBy;
   if (inUse !== undefined) return { ...inUse, ...verify };
   if (authority !== undefined && recorded.includes(authority)) return { provider: "Operator", ...verify };
   if (side === "peer") return { provider: "Secret", secret: { secretName } };

@@ -3,6 +3,7 @@ import { absent, type Observed, present } from "#base/observed.ts";
 import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { made, secured, tlsSpec, withSeen } from "./cluster-tls.ts";
+import { issuedBy } from "./tls-status.ts";
 
 // Snapshots of clusters (cluster-tls.ts) with etcd's users. test/etcd/auth.test.ts checks the answers of a real etcd.
 
@@ -95,7 +96,7 @@ export function movingTo(given: Given, commonName: string | undefined = "bob"): 
   const cluster = {
     ...base.cluster,
     spec: { ...base.cluster.spec, tls: tlsSpec({ client: { provider: "Secret", secret } }) },
-    status: { ...base.cluster.status, issuedBy: { peer: own, client: own } },
+    status: issuedBy(base.cluster.status, { peer: own, client: own }),
   };
   const moved = { ...base, cluster } as ClusterSnapshot;
   return withSeen(moved, { operator: present(made(moved, "operator", { isOurs: false, commonName })) });

@@ -34,7 +34,7 @@ export function switching(tls: object, has: Progress, since?: string): ClusterSn
   const peers = whole.peers.map((peer, n) => ({ ...peer, spec: specWith(peer.spec, has[n]!) }));
   const { peerScheme: _, ...identity } = whole.cluster.status!.identity!;
   const client = { scheme: "https", ...(since === undefined ? {} : { bothServedSince: since }) } as const;
-  const status = { ...whole.cluster.status, identity, tls: { client } };
+  const status = { ...whole.cluster.status, identity, tls: { ...whole.cluster.status?.tls, client } };
   const cluster = { ...whole.cluster, spec: { ...whole.cluster.spec, tls: tlsSpec(tls) }, status };
   const schemes = has.map((each): Scheme => (each === "reached" || each === "all" ? "https" : "http"));
   const plain = started({ ...whole, cluster, peers });

@@ -26,6 +26,7 @@ import { tlsInUse, withFormerTls } from "#cluster-tls/switch/former.ts";
 import { BRIEF_PEM, CORP_PEM, NEXT_PEM, OWN_PEM, RENEWED_PEM, THEIRS_PEM } from "#kit/tables/authorities.ts";
 import type { ConfigMap, Pod, Service } from "#kube/kinds.ts";
 import { born, cluster, NOW } from "./cluster.ts";
+import { issuedBy } from "./tls-status.ts";
 
 // Snapshots (cluster.ts) of clusters with TLS. Facts about Secrets are made up here. src/certificates/facts.test.ts and
 // src/cluster-tls/issue/act.test.ts check those of real ones.
@@ -211,7 +212,7 @@ export function secured(given: Given = {}, tls: object = {}, all: Made = {}): Cl
  */
 export function goingTo(snapshot: ClusterSnapshot, tls: object): ClusterSnapshot {
   const { cluster: live, certificates } = snapshot;
-  const status = { ...live.status, ...tlsInUse(snapshot) };
+  const status = issuedBy(live.status, tlsInUse(snapshot));
   const turned = { ...live, status, spec: { ...live.spec, tls: tlsSpec(tls) } };
   const absent = { is: "absent" } as const;
   const nothing = Object.fromEntries(purposesOf(turned).map((purpose) => [purpose, absent]));

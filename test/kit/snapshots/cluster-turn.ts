@@ -1,5 +1,4 @@
 import { serverSecretName } from "#api/tls.ts";
-import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { present } from "#base/observed.ts";
 import type { ClusterSnapshot, SeenCertificates } from "#cluster/snapshot.ts";
 import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
@@ -7,6 +6,7 @@ import type { ConfigMap } from "#kube/kinds.ts";
 import { born } from "./cluster.ts";
 import { asking, certified, tlsOfAll } from "./cluster-steps.ts";
 import { bundle, goingTo, made, NEXT, OWN, running, THEIRS, withMade } from "./cluster-tls.ts";
+import { issuedBy } from "./tls-status.ts";
 
 /** Members change to a Secret that people provide. At first no member trusts its CA; then all members do. */
 export const leaving = withMade(
@@ -80,8 +80,8 @@ export const shown = running(told, undefined, clientsOf("their-server", ofBoth))
 /** The operator, too, presents the people's certificate. */
 export function handedOver(snapshot: ClusterSnapshot, client: object): ClusterSnapshot {
   const { cluster } = snapshot;
-  const issuedBy = { ...cluster.status?.issuedBy, client } as NonNullable<EtcdClusterStatus["issuedBy"]>;
-  return { ...snapshot, cluster: { ...cluster, status: { ...cluster.status, issuedBy } } };
+  const status = issuedBy(cluster.status, { peer: cluster.status?.tls?.peer?.issuedBy, client });
+  return { ...snapshot, cluster: { ...cluster, status } };
 }
 
 export const over = handedOver(shown, BROUGHT);

@@ -6,6 +6,7 @@ import {
 } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { areClientsVerified, operatorSecretName, providerOf, type Side } from "#api/tls.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { absent, present } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { nextUser } from "#cluster/auth/users.ts";
@@ -120,7 +121,7 @@ export class Course {
       const { cluster } = this.snapshot;
       const status = { ...this.#decider.status(this.snapshot, plan) };
       this.snapshot = { ...this.snapshot, cluster: { ...cluster, status } };
-      const isChanged = JSON.stringify(cluster.status?.issuedBy) !== JSON.stringify(status.issuedBy);
+      const isChanged = JSON.stringify(sourcesIn(cluster.status)) !== JSON.stringify(sourcesIn(status));
       this.#look();
       if (isChanged) return "status";
       if (plan.next !== "step") continue;
@@ -325,6 +326,11 @@ export class Course {
     this.secrets.set(facts.secretName, { ...facts, knownForMs: 0, signerForMs });
     this.#look();
   }
+}
+
+/** The recorded sources of certificates, by side. */
+function sourcesIn(status: EtcdClusterStatus | undefined) {
+  return SIDES.map((side) => status?.tls?.[side]?.issuedBy);
 }
 
 /** Whether the operator or cert-manager fills it; then it needs no permission label. */
