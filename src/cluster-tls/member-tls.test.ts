@@ -4,9 +4,9 @@ import { revisionOf } from "#api/revision.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { providerChanges } from "#cluster-tls/change/provider-change.ts";
 import { dueOf } from "#cluster-tls/issue/due.ts";
 import { orderOf } from "#cluster-tls/read/purposes.ts";
-import { courses } from "#cluster-tls/switch/course.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import {
   bundle,
@@ -146,10 +146,10 @@ describe("while several CAs are trusted, the template names the signer", () => {
     const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
     const asked = withMade(goingTo(running(added), { peer }), { peer: { by: THEIRS, isOurs: false } });
     const all = bundle(OWN, NEXT, THEIRS);
-    expect(courses(asked).peer.at).toBe("trust");
+    expect(providerChanges(asked).peer.at).toBe("trust");
     expect(memberTls(asked)?.peer).toStrictEqual({ ...shown, trust: all, signer: OWN.id });
     const trusting = running(asked);
-    expect(courses(trusting).peer.at).toBe("show");
+    expect(providerChanges(trusting).peer.at).toBe("show");
     expect(memberTls(trusting)?.peer).toStrictEqual({ secretName: "their-peer", trust: all });
   });
 
@@ -159,7 +159,7 @@ describe("while several CAs are trusted, the template names the signer", () => {
     const signed = withMade(trusting, { clientCA: { by: NEXT, trust: both }, ...leaves({ by: NEXT, trust: both }) });
     const dropped = withMade(running(signed), { clientCA: { by: NEXT }, ...leaves({ by: NEXT }) });
     const early = withMade(dropped, { application: { by: NEXT, signerForMs: 149_999 } });
-    expect(courses(early).client.at).toBe("hand");
+    expect(providerChanges(early).client.at).toBe("hand");
     expect(memberTls(early)?.client).toStrictEqual(running(signed).peers[0]?.spec.tls?.client);
     expect(memberTls(early)?.client?.signer).toBe(NEXT.id);
     expect(memberTls(dropped)?.client?.trust).toBe(bundle(NEXT));
@@ -230,8 +230,8 @@ describe("certificates of another provider", () => {
     const status = issuedBy(live.status, { peer: { provider: "Operator" } });
     const { peer, peerCA } = settled.certificates ?? {};
     const turned = { ...live, status, spec: { ...live.spec, tls: named(secretName) } };
-    const former = { ...certificates?.former, peer: peer!, peerCA: peerCA! };
-    return withSeen({ ...snapshot, cluster: turned, certificates: { ...certificates, former } }, { peer: absent });
+    const previous = { ...certificates?.previous, peer: peer!, peerCA: peerCA! };
+    return withSeen({ ...snapshot, cluster: turned, certificates: { ...certificates, previous } }, { peer: absent });
   }
 
   const trustingBoth = running(
@@ -242,7 +242,7 @@ describe("certificates of another provider", () => {
     const own = withMade(settled, peer === undefined ? {} : { peer }).certificates?.peer;
     const seen = peer === undefined ? absent : own;
     const { certificates } = snapshot;
-    return { ...snapshot, certificates: { ...certificates, former: { ...certificates?.former, peer: seen! } } };
+    return { ...snapshot, certificates: { ...certificates, previous: { ...certificates?.previous, peer: seen! } } };
   };
 
   test("all members return to the first source when a third one is requested and missing", () => {
@@ -264,7 +264,7 @@ describe("certificates of another provider", () => {
     const second = (given: Parameters<typeof made>[2]) => {
       const lost = formerly(halfWay, undefined);
       const their = made(trustingBoth, "peer", { by: THEIRS, isOurs: false, ...given });
-      return { ...lost, certificates: { ...lost.certificates, between: { peer: present(their) } } };
+      return { ...lost, certificates: { ...lost.certificates, abandoned: { peer: present(their) } } };
     };
     // Most members use the first, and none could restart with it.
     const few = (given: ClusterSnapshot) => running(given, ["my-etcd-0", "my-etcd-1"], settled.peers[0]!.spec.tls);
@@ -278,7 +278,7 @@ describe("certificates of another provider", () => {
     expect(nameIn(trusting(withMade(second({}), { peer: { by: NEXT, isOurs: false } })))).toBe("their-peer");
     for (const bad of [{ trouble: "it has no tls.key" }, { lastsMs: 0 }, { by: NEXT }])
       expect(nameIn(trusting(second(bad)))).toBe("my-etcd-peer-tls");
-    const { between: _, ...unread } = second({}).certificates;
+    const { abandoned: _, ...unread } = second({}).certificates;
     expect(nameIn(trusting({ ...second({}), certificates: unread }))).toBe("my-etcd-peer-tls");
   });
 
@@ -287,7 +287,7 @@ describe("certificates of another provider", () => {
     const peer = { secretName: "their-peer", trust: bundle(OWN, THEIRS, NEXT) };
     const more = running(all, ["my-etcd-2"], { ...all.peers[0]!.spec.tls!, peer });
     const second = present(made(trustingBoth, "peer", { by: THEIRS, isOurs: false }));
-    const given = { ...more, certificates: { ...more.certificates, between: { peer: second } } };
+    const given = { ...more, certificates: { ...more.certificates, abandoned: { peer: second } } };
     expect([nameIn(given), trustIn(given)]).toEqual(["their-peer", both]);
   });
 

@@ -2,14 +2,14 @@ import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { areClientsVerified, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
-import { secretsInUse, withoutBelief } from "#cluster-tls/check/trusted.ts";
+import { clientSide } from "#cluster-tls/change/client-scheme.ts";
+import { peerSide } from "#cluster-tls/change/peer-scheme.ts";
+import { isUnread, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { membersRejecting, secretsInUse } from "#cluster-tls/check/trusted.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { abandonedName, certificateIn, previousTls } from "#cluster-tls/effective/previous.ts";
 import { SHOWN_ON, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { isInTime, isOurs, usable } from "#cluster-tls/read/usable.ts";
-import { clientSide } from "#cluster-tls/switch/both-served.ts";
-import { courses, isUnread } from "#cluster-tls/switch/course.ts";
-import { betweenName, formerTls, shownIn } from "#cluster-tls/switch/former.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
-import { peerSide } from "#cluster-tls/switch/scheme.ts";
 
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
 type MemberSide = NonNullable<MemberTls["peer"]>;
@@ -20,7 +20,7 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 //   A member that restarts would be rejected by the others, and so would a running one. So no member restarts until all
 //   trust that CA (guard members-trust-each-other).
 // And when another Secret is requested?
-//   First all members trust both CAs, then all use the new certificate, then none trusts the old CA (switch/course.ts).
+//   First all members trust both CAs, then all use the new certificate, then none trusts the old CA (change/provider-change.ts).
 //   Each stage is a change of the member template, and progress is derived from EtcdPeers and pods.
 // And when a new CA signs the certificate in the same Secret?
 //   Nothing reports when the kubelet has updated the mounted files, so nothing depends on that. While two CAs are
@@ -37,14 +37,16 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 export const memberTls = remembered((snapshot): MemberTemplate["tls"] => {
   const { spec } = snapshot.cluster;
   // Members that lose TLS first change to http, with their certificates.
-  const kept = keptTls(snapshot);
-  const peer = peerSide(snapshot, sideTls(kept, "peer"));
-  const client = clientSide(snapshot, sideTls(kept, "client"));
+  const effective = effectiveTls(snapshot);
+  const peer = peerSide(snapshot, sideTls(effective, "peer"));
+  const client = clientSide(snapshot, sideTls(effective, "client"));
   if (spec.tls === undefined || (peer === undefined && client === undefined)) return undefined;
   const { minVersion, cipherSuites } = spec.tls;
   const tls: MemberTls = {
     ...(peer === undefined ? {} : { peer }),
-    ...(client === undefined ? {} : { client: { ...client, verifyClients: areClientsVerified(kept.cluster.spec) } }),
+    ...(client === undefined
+      ? {}
+      : { client: { ...client, verifyClients: areClientsVerified(effective.cluster.spec) } }),
     ...(minVersion === undefined ? {} : { minVersion }),
     ...(cipherSuites === undefined ? {} : { cipherSuites }),
   };
@@ -56,25 +58,25 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const live = sideOfMost(snapshot, side);
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
-  const course = courses(snapshot)[side];
-  if (live === undefined) return shown && saidBy(snapshot, shown);
+  const change = providerChanges(snapshot)[side];
+  if (live === undefined) return shown && sideFor(snapshot, shown);
   // No return to the previous certificate for a Secret that could not be read: it may be as valid as before.
-  if (course.at === "waiting")
-    return (isUnread(snapshot, side) ? undefined : backToFormer(snapshot, side, live, course.both)) ?? live;
+  if (change.at === "waiting")
+    return (isUnread(snapshot, side) ? undefined : backToPrevious(snapshot, side, live, change.both)) ?? live;
   if (secretName === undefined || shown === undefined) return live;
-  switch (course.at) {
+  switch (change.at) {
     case "trust":
     case "tell":
-      return backToFormer(snapshot, side, live, course.both) ?? { ...live, trust: course.both };
+      return backToPrevious(snapshot, side, live, change.both) ?? { ...live, trust: change.both };
     case "show":
-      return { secretName, trust: course.both };
+      return { secretName, trust: change.both };
     case "hand":
-      return { ...live, secretName, trust: course.both };
+      return { ...live, secretName, trust: change.both };
     case "settled": {
       // A member restarted with an untrusted certificate would be rejected. Members trust the CA first, from the
       // Secret's bundle.
-      const isBelieved = withoutBelief(snapshot, side, shown).length === 0;
-      return isBelieved ? saidBy(snapshot, shown) : live;
+      const isAccepted = membersRejecting(snapshot, side, shown).length === 0;
+      return isAccepted ? sideFor(snapshot, shown) : live;
     }
   }
 }
@@ -82,7 +84,7 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
 /**
  * The template side for a Secret. No signer for user-provided Secrets: only the user knows when a rotation is complete.
  */
-function saidBy(snapshot: ClusterSnapshot, shown: SeenCertificate): MemberSide {
+function sideFor(snapshot: ClusterSnapshot, shown: SeenCertificate): MemberSide {
   const { secretName, trust, trustIds, signerId } = shown;
   const isTold = isOurs(snapshot, shown) && trustIds.length > 1 && signerId !== undefined;
   return { secretName, trust, ...(isTold ? { signer: signerId } : {}) };
@@ -93,14 +95,19 @@ function saidBy(snapshot: ClusterSnapshot, shown: SeenCertificate): MemberSide {
  * trust it, the one recorded as in use, which is managed; otherwise the abandoned one. `undefined` when members use
  * nothing else.
  */
-function backToFormer(snapshot: ClusterSnapshot, side: Side, live: MemberSide, trust: string): MemberSide | undefined {
-  const former = formerTls(snapshot);
-  if (former === undefined) return undefined;
+function backToPrevious(
+  snapshot: ClusterSnapshot,
+  side: Side,
+  live: MemberSide,
+  trust: string,
+): MemberSide | undefined {
+  const previous = previousTls(snapshot);
+  if (previous === undefined) return undefined;
   const isAlone = [...secretsInUse(snapshot, side)].every((each) => each === live.secretName);
-  if (isAlone && live.secretName === secretNameOf(former.cluster, SHOWN_ON[side])) return undefined;
-  const between = isAlone ? undefined : betweenName(snapshot.cluster, snapshot, side);
-  const first = usable(former, SHOWN_ON[side]);
-  const second = between === undefined ? undefined : shownIn(snapshot, side, between);
+  if (isAlone && live.secretName === secretNameOf(previous.cluster, SHOWN_ON[side])) return undefined;
+  const abandoned = isAlone ? undefined : abandonedName(snapshot.cluster, snapshot, side);
+  const first = usable(previous, SHOWN_ON[side]);
+  const second = abandoned === undefined ? undefined : certificateIn(snapshot, side, abandoned);
   const good = [first, second].find((shown) => shown !== undefined && isGood(snapshot, side, shown));
   return good && { secretName: good.secretName, trust };
 }
@@ -108,7 +115,7 @@ function backToFormer(snapshot: ClusterSnapshot, side: Side, live: MemberSide, t
 /** Whether a member that restarts with it starts, and is trusted. */
 function isGood(snapshot: ClusterSnapshot, side: Side, shown: SeenCertificate): boolean {
   const isWhole = shown.trouble === undefined && isInTime(snapshot, shown);
-  return isWhole && withoutBelief(snapshot, side, shown).length === 0;
+  return isWhole && membersRejecting(snapshot, side, shown).length === 0;
 }
 
 /** The recorded side of members; of several, the one that the current update rolls out, else the most frequent. */

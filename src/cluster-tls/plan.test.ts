@@ -8,7 +8,6 @@ import { DAY_MS } from "#kit/snapshots/certificates.ts";
 import { born, cluster, NOW, sickFor, withBudget, withoutMember } from "#kit/snapshots/cluster.ts";
 import { stranger, withIntent, withMember, withoutPeers } from "#kit/snapshots/cluster-changes.ts";
 import { NEWER } from "#kit/snapshots/cluster-rolling.ts";
-import { switching, WITHOUT } from "#kit/snapshots/cluster-switch.ts";
 import {
   bundle,
   goingTo,
@@ -24,7 +23,8 @@ import {
   withMade,
   withSeen,
 } from "#kit/snapshots/cluster-tls.ts";
-import { seenToo } from "#kit/snapshots/cluster-turn.ts";
+import { seenToo } from "#kit/snapshots/provider-change.ts";
+import { switching, WITHOUT } from "#kit/snapshots/scheme-change.ts";
 import { testPlans } from "#kit/tables/cluster-plan.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import { memberTls } from "./member-tls.ts";
@@ -104,13 +104,13 @@ const foreignPairs = { peer: foreign, server: foreign, operator: foreign, applic
 const issuing = secured({}, BY_MANAGER, { isOurs: false, by: THEIRS });
 
 /** The Secret of applications with the certificate of cert-manager. */
-const handed: SeenCertificate = {
+const publishedCertificate: SeenCertificate = {
   ...made(issuing, "application", { by: THEIRS, certificateName: undefined }),
   secretName: "my-etcd-client",
 };
 
-function withHandout(snapshot: ClusterSnapshot, handout: Observed<SeenCertificate>): ClusterSnapshot {
-  return { ...requested(snapshot), certificates: { ...requested(snapshot).certificates, handout } };
+function withHandout(snapshot: ClusterSnapshot, clientSecret: Observed<SeenCertificate>): ClusterSnapshot {
+  return { ...requested(snapshot), certificates: { ...requested(snapshot).certificates, clientSecret } };
 }
 
 /** The issuer of clients has a new key, and renewed the application's certificate, which members reject. */
@@ -119,14 +119,16 @@ function doubted(snapshot: ClusterSnapshot, server: object = {}): ClusterSnapsho
     application: { isOurs: false, by: NEXT },
     server: { isOurs: false, by: THEIRS, ...server },
   });
-  return withHandout(given, present(handed));
+  return withHandout(given, present(publishedCertificate));
 }
 
 /** The renewed certificate, with the server certificate renewed as well, while one member is lost. */
 const doubtedAll = doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS })), {
   by: NEXT,
 });
-const clientSecretHasNext = seenToo(doubtedAll, { handout: present({ ...handed, trustIds: [THEIRS.id, NEXT.id] }) });
+const clientSecretHasNext = seenToo(doubtedAll, {
+  clientSecret: present({ ...publishedCertificate, trustIds: [THEIRS.id, NEXT.id] }),
+});
 const allBundlesHaveNext = seenToo(clientSecretHasNext, {
   trustMap: present(born(trustMap(clientSecretHasNext, bundle(THEIRS, NEXT)))),
 });
@@ -141,9 +143,12 @@ function orphaned(snapshot: ClusterSnapshot): ClusterSnapshot {
 }
 
 /** A change to provider Secret of which the operator's certificate is missing. */
-const halfBrought = withMade(withHandout(goingTo(issuing, { ...SECRETS_OF, peer: BY_MANAGER.peer }), present(handed)), {
-  server: { isOurs: false, by: NEXT },
-});
+const halfBrought = withMade(
+  withHandout(goingTo(issuing, { ...SECRETS_OF, peer: BY_MANAGER.peer }), present(publishedCertificate)),
+  {
+    server: { isOurs: false, by: NEXT },
+  },
+);
 
 /** A change of the client side to provider Secret, published to clients; one member uses it. */
 const secondShown = running(running(published()), ["my-etcd-2"]);
@@ -162,12 +167,12 @@ function published(): ClusterSnapshot {
     present(made(settled, each, { trust })),
   );
   const { certificates } = turned;
-  const former = { ...certificates?.former, application: application!, operator: operator! };
+  const previous = { ...certificates?.previous, application: application!, operator: operator! };
   const map = present(born(trustMap(turned, trust)));
   const seen = {
     ...certificates,
-    former,
-    handout: application!,
+    previous,
+    clientSecret: application!,
     trustMap: map,
     trustMapForMs: 3_600_000,
     requests: {},
@@ -178,14 +183,14 @@ function published(): ClusterSnapshot {
 /** A change to provider Secret while the current CA is lost, before anything was published. */
 function unsigned(all: { readonly [purpose in LeafPurpose]?: Parameters<typeof made>[2] }): ClusterSnapshot {
   const { certificates, ...turned } = published();
-  const { former, handout: _, ...seen } = certificates ?? {};
+  const { previous, clientSecret: _, ...seen } = certificates ?? {};
   const leaves = (["server", "operator", "application"] as const).map((each) => [
     each,
     present(made(settled, each, all[each])),
   ]);
   return {
     ...turned,
-    certificates: { ...seen, former: { ...former, clientCA: absent, ...Object.fromEntries(leaves) } },
+    certificates: { ...seen, previous: { ...previous, clientCA: absent, ...Object.fromEntries(leaves) } },
   };
 }
 
@@ -414,22 +419,22 @@ testPlans("src/cluster-tls", [
   {
     name: "publishes the certificate of cert-manager to applications",
     given: withHandout(issuing, absent),
-    expect: "publish-client-secret: handOut",
+    expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "publishes the renewed certificate of cert-manager to applications",
-    given: withHandout(issuing, present({ ...handed, fingerprint: "earlier" })),
-    expect: "publish-client-secret: handOut",
+    given: withHandout(issuing, present({ ...publishedCertificate, fingerprint: "earlier" })),
+    expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "publishes the certificate of applications again when its bundle was edited",
-    given: withHandout(issuing, present({ ...handed, trustIds: [OWN.id] })),
-    expect: "publish-client-secret: handOut",
+    given: withHandout(issuing, present({ ...publishedCertificate, trustIds: [OWN.id] })),
+    expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "publishes the certificate of applications again when its key was removed",
-    given: withHandout(issuing, present({ ...handed, trouble: "it has no tls.key" })),
-    expect: "publish-client-secret: handOut",
+    given: withHandout(issuing, present({ ...publishedCertificate, trouble: "it has no tls.key" })),
+    expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "replaces a lost member instead of publishing a certificate that members reject",
@@ -440,17 +445,17 @@ testPlans("src/cluster-tls", [
     name: "publishes a certificate that members reject once the published one has expired",
     given: withHandout(
       doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
-      present({ ...handed, notAfterMs: NOW }),
+      present({ ...publishedCertificate, notAfterMs: NOW }),
     ),
-    expect: "publish-client-secret: handOut",
+    expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "publishes a certificate that members reject when the published one is invalid",
     given: withHandout(
       doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
-      present({ ...handed, trouble: "it has no tls.key" }),
+      present({ ...publishedCertificate, trouble: "it has no tls.key" }),
     ),
-    expect: "publish-client-secret: handOut",
+    expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "recreates an EtcdPeer before it publishes a certificate",
@@ -460,7 +465,7 @@ testPlans("src/cluster-tls", [
   {
     name: "publishes the new CA of members to applications beside their own certificate",
     given: doubtedAll,
-    expect: "publish-client-secret: handOut",
+    expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "renews a certificate also in a pause",
@@ -479,7 +484,7 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "changes nothing when applications have the published certificate and CAs",
-    given: withHandout(issuing, present(handed)),
+    given: withHandout(issuing, present(publishedCertificate)),
     expect: "settled",
   },
   {
@@ -527,14 +532,14 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "does not overwrite the client Secret of another owner",
-    given: withHandout(issuing, present({ ...handed, ownerUid: undefined, fingerprint: "theirs" })),
+    given: withHandout(issuing, present({ ...publishedCertificate, ownerUid: undefined, fingerprint: "theirs" })),
     expect: "settled",
   },
   {
     name: "does not publish an invalid certificate of cert-manager",
     given: withHandout(
       withMade(issuing, { application: { isOurs: false, by: THEIRS, trouble: "it has no tls.key" } }),
-      present({ ...handed, fingerprint: "earlier" }),
+      present({ ...publishedCertificate, fingerprint: "earlier" }),
     ),
     expect: "settled",
   },

@@ -26,17 +26,17 @@ import {
 import { needOthers, needPodAsSeen, needSilence } from "#cluster/observe/live-pods.ts";
 import { updateStatus } from "#cluster/update/update-status.ts";
 import { runningVersion } from "#cluster/update/versions.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { issuedTls } from "#cluster-tls/effective/previous.ts";
 import {
-  handOut,
   issueAuthority,
   issueLeaf,
   needAsSeen,
+  publishClientSecret,
   rotateAuthority,
   spreadTrust,
 } from "#cluster-tls/issue/act.ts";
 import { sideOf } from "#cluster-tls/read/purposes.ts";
-import { issuedTls } from "#cluster-tls/switch/former.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { refusalOf } from "#etcd/error.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -174,8 +174,8 @@ export async function actOnCluster(
           step.facts,
         ),
       );
-    case "handOut":
-      return await unwatched(handOut({ kube, issuer, snapshot: keptTls(snapshot), signal }, step));
+    case "publishClientSecret":
+      return await unwatched(publishClientSecret({ kube, issuer, snapshot: effectiveTls(snapshot), signal }, step));
     case "createTrustMap":
       return await unwatched(kube.create(CONFIG_MAPS, step.map, { signal }));
     case "replaceTrustMap":
@@ -218,7 +218,7 @@ export async function actOnCluster(
     case "restartPod":
       await needAsked(kube, snapshot, signal);
       await needShownAsSeen(kube, snapshot, signal);
-      await needAsSeen({ kube, issuer, snapshot: keptTls(snapshot), signal }, step);
+      await needAsSeen({ kube, issuer, snapshot: effectiveTls(snapshot), signal }, step);
       await needClaimsAsSeen(kube, snapshot, signal);
       // Last, so that the members' answers are as recent as possible.
       await needOthers({ kube, etcd, identities }, snapshot, step, signal);
@@ -275,7 +275,7 @@ export async function actOnCluster(
 
 /** The snapshot with the TLS configuration by which the operator issues certificates on this side. */
 function issuing(snapshot: ClusterSnapshot, side: Side): ClusterSnapshot {
-  return issuedTls(keptTls(snapshot), side);
+  return issuedTls(effectiveTls(snapshot), side);
 }
 
 /** The first status also has the conditions of a cluster that is forming: one write instead of two. */

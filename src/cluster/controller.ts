@@ -83,8 +83,8 @@ function changedBy(step: ClusterStep): Parameters<CertificateReads["hasChanged"]
     case "createRequest":
     case "replaceRequest":
       return `request ${step.purpose}`;
-    case "handOut":
-      return "handout";
+    case "publishClientSecret":
+      return "clientSecret";
     default:
       return undefined;
   }

@@ -3,7 +3,7 @@ import { unknown } from "#base/observed.ts";
 import { revisedPeer } from "#cluster/members/desired/peer.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { NEWER, OLD } from "#kit/snapshots/cluster-rolling.ts";
-import { HAS } from "#kit/snapshots/cluster-switch.ts";
+import { HAS } from "#kit/snapshots/scheme-change.ts";
 import { step } from "#runtime/decide.ts";
 import { firstPossible } from "./first-possible.ts";
 import { type ClusterSnapshot, peerNamed } from "./snapshot.ts";

@@ -14,9 +14,9 @@ import { askedToDelete, dyingClaimIsHeld, notAMember } from "#cluster/members/cl
 import { keepQuorum, needMemberList, restartKeepsQuorum } from "#cluster/members/guards.ts";
 import { alarmIsOver, fenceBeforeVote, noSignOfLife } from "#cluster/members/vote-guards.ts";
 import { downgradeEnabled, runnableOnly, versionPath } from "#cluster/update/guards.ts";
+import { tlsStepwise } from "#cluster-tls/change/scheme-guards.ts";
+import { authorityKept, trustedFirst, trustKept } from "#cluster-tls/change/trust-guards.ts";
 import { allowedSecrets, certificateIsTrusted, membersTrustEachOther } from "#cluster-tls/check/guards.ts";
-import { authorityKept, trustedFirst, trustKept } from "#cluster-tls/rotate/guards.ts";
-import { tlsStepwise } from "#cluster-tls/switch/guards.ts";
 import type { ClusterGuard } from "./step.ts";
 
 /** The invariants of a cluster. Each may hold back a step of any rule; the first that does gives the wait its name. */

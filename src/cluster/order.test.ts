@@ -43,10 +43,10 @@ import {
   withTurn,
 } from "#kit/snapshots/cluster-rolling.ts";
 import { asleep, SLEEP, tired, withSleep, woken } from "#kit/snapshots/cluster-sleep.ts";
-import { switching } from "#kit/snapshots/cluster-switch.ts";
 import { listedBy, secured, unissued, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
 import { etcdRestore } from "#kit/snapshots/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
+import { switching } from "#kit/snapshots/scheme-change.ts";
 import type { NetworkPolicy, Service } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 import { CLUSTER_RULES, planCluster } from "./plan.ts";
@@ -408,7 +408,7 @@ function silent(snapshot: ClusterSnapshot): ClusterSnapshot {
 /** A cluster that lacks this, and has yet to copy cert-manager's certificate to its client Secret. */
 function handingOut(lacking: Partial<SeenCertificates>): ClusterSnapshot {
   const managed = secured({}, { client: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } });
-  return { ...managed, certificates: { ...managed.certificates, handout: absent, ...lacking } };
+  return { ...managed, certificates: { ...managed.certificates, clientSecret: absent, ...lacking } };
 }
 
 const LATE_MS = secure.takenAtMs + 70 * 86_400_000;

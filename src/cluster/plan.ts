@@ -59,8 +59,12 @@ import { stopUpdate } from "#cluster/update/rules/stop-update.ts";
 import { updateMember } from "#cluster/update/rules/update-member.ts";
 import { updateMemberUrl } from "#cluster/update/rules/update-member-url.ts";
 import { updateStopped } from "#cluster/update/rules/update-stopped.ts";
+import { caRotationBlocked } from "#cluster-tls/change/rules/ca-rotation-blocked.ts";
+import { rotateCa } from "#cluster-tls/change/rules/rotate-ca.ts";
+import { switchTls } from "#cluster-tls/change/rules/switch-tls.ts";
 import { certificateExpires } from "#cluster-tls/check/rules/certificate-expires.ts";
 import { secretAccessMissing } from "#cluster-tls/check/rules/secret-access-missing.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
 import { awaitCertificates } from "#cluster-tls/issue/rules/await-certificates.ts";
 import { certificateRequestRule } from "#cluster-tls/issue/rules/certificate-request.ts";
 import { issueCa } from "#cluster-tls/issue/rules/issue-ca.ts";
@@ -68,10 +72,6 @@ import { issueCertificate } from "#cluster-tls/issue/rules/issue-certificate.ts"
 import { publishClientSecret } from "#cluster-tls/issue/rules/publish-client-secret.ts";
 import { renewInPause } from "#cluster-tls/issue/rules/renew-in-pause.ts";
 import { trustMapRule } from "#cluster-tls/issue/rules/trust-map.ts";
-import { caRotationBlocked } from "#cluster-tls/rotate/rules/ca-rotation-blocked.ts";
-import { rotateCa } from "#cluster-tls/rotate/rules/rotate-ca.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
-import { switchTls } from "#cluster-tls/switch/rules/switch-tls.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 import { CLUSTER_GUARDS } from "./guards.ts";
 import type { ClusterSnapshot } from "./snapshot.ts";
@@ -105,8 +105,8 @@ export const CLUSTER_PHASES: readonly ClusterPhase[] = [
     rules: [
       noSpace,
       noVersionPath,
-      withKept(certificateExpires),
-      withKept(caRotationBlocked),
+      onEffectiveTls(certificateExpires),
+      onEffectiveTls(caRotationBlocked),
       secretAccessMissing,
       unmanagedNames,
     ],
@@ -116,7 +116,7 @@ export const CLUSTER_PHASES: readonly ClusterPhase[] = [
     is: "Change nothing during a pause and while the cluster sleeps, except that certificates are renewed.",
     rules: [
       // Before `paused` and `asleep`: certificates would expire during a pause or a sleep.
-      withKept(renewInPause),
+      onEffectiveTls(renewInPause),
       // Before every rule that changes something: a paused cluster would be changed.
       paused,
       // Before `refusedSpec`: a cluster that sleeps creates nothing from its spec, so nothing has to be refused.
@@ -178,17 +178,17 @@ export const CLUSTER_PHASES: readonly ClusterPhase[] = [
     is: "Issue and renew certificates, and publish them to applications.",
     rules: [
       // Before `issueCertificate`, which it signs, and `bootstrap`: members must trust the CA from their first start.
-      withKept(issueCa),
+      onEffectiveTls(issueCa),
       // Before `issueCertificate`: cert-manager takes its time, and can issue while the operator issues its own certificates.
-      withKept(certificateRequestRule),
+      onEffectiveTls(certificateRequestRule),
       // Before `recreatePeer` and `awaitQuorum`: members with expired certificates cannot reach a quorum.
-      withKept(issueCertificate),
+      onEffectiveTls(issueCertificate),
       // Before `trustMapRule`: the ConfigMap describes the published certificates.
-      withKept(publishClientSecret),
+      onEffectiveTls(publishClientSecret),
       // Before `awaitCertificates`: a Secret that cannot be read would keep the CA bundle from clients.
-      withKept(trustMapRule),
+      onEffectiveTls(trustMapRule),
       // Before `bootstrap`: members would be created without certificates.
-      withKept(awaitCertificates),
+      onEffectiveTls(awaitCertificates),
     ],
   },
   {
@@ -329,7 +329,7 @@ export const CLUSTER_PHASES: readonly ClusterPhase[] = [
       // Before `updateMember`: members would start an older release before etcd has converted their data.
       enableDowngrade,
       // Before `backupFirst` and `updateMember`: members would restart once more for the new CA.
-      withKept(rotateCa),
+      onEffectiveTls(rotateCa),
       // Before `backupFirst`: the backup would be out of date once all members have their raft snapshots.
       raftSnapshotFirst,
       // Before `updateMember`: the first restart would not wait for the backup.
@@ -353,8 +353,8 @@ export const CLUSTER_PHASES: readonly ClusterPhase[] = [
 export const CLUSTER_RULES: readonly ClusterRule[] = CLUSTER_PHASES.flatMap(({ rules }) => rules);
 
 /** The rule, applied to the TLS configuration that members still use, also once spec.tls has been removed. */
-function withKept(rule: ClusterRule): ClusterRule {
-  return { ...rule, decide: (snapshot) => rule.decide(keptTls(snapshot)) };
+function onEffectiveTls(rule: ClusterRule): ClusterRule {
+  return { ...rule, decide: (snapshot) => rule.decide(effectiveTls(snapshot)) };
 }
 
 /** The plan for this snapshot. Pure and total. */

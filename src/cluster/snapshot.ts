@@ -127,9 +127,9 @@ export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCe
   /** For how long its content has been the same, in milliseconds. */
   readonly trustMapForMs?: number;
   /** The certificate of applications in Secret NAME-client, when the operator does not issue it. */
-  readonly handout?: Observed<SeenCertificate>;
-  /** Certificates that are in use while `spec.tls` asks for others; see cluster-tls/switch/former.ts. */
-  readonly former?: { readonly [purpose in Purpose]?: Observed<SeenCertificate> };
+  readonly clientSecret?: Observed<SeenCertificate>;
+  /** Certificates that are in use while `spec.tls` asks for others; see cluster-tls/effective/previous.ts. */
+  readonly previous?: { readonly [purpose in Purpose]?: Observed<SeenCertificate> };
   /** Bindings of EtcdUsers, when members require client certificates; see cluster-tls/read/binding-times.ts. */
   readonly bindings?: readonly SeenBinding[];
   /**
@@ -138,7 +138,7 @@ export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCe
    */
   readonly podsForMs?: ReadonlyMap<string, number>;
   /** Certificates of some members from an intermediate spec: neither asked for now, nor recorded as in use. */
-  readonly between?: { readonly [purpose in "peer" | "server"]?: Observed<SeenCertificate> };
+  readonly abandoned?: { readonly [purpose in "peer" | "server"]?: Observed<SeenCertificate> };
   /**
    * The API server's message why some of these Secrets can no longer be read; undefined when all can be. Their last
    * known content counts. Checked with each reading, at rest every minute or two.

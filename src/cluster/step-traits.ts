@@ -101,7 +101,7 @@ export const STEP_TRAITS = {
   rotateAuthority: OBJECT,
   issueLeaf: OBJECT,
   spreadTrust: OBJECT,
-  handOut: OBJECT,
+  publishClientSecret: OBJECT,
   createTrustMap: OBJECT,
   replaceTrustMap: OBJECT,
   createRequest: OBJECT,

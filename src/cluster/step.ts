@@ -7,7 +7,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { fingerprint } from "#base/hash.ts";
 import type { RootSecret } from "#cluster/auth/seen.ts";
-import type { Phase } from "#cluster-tls/rotate/rotation.ts";
+import type { Phase } from "#cluster-tls/change/ca-rotation.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type {
   Certificate,
@@ -82,7 +82,7 @@ export type CertificateStep =
       readonly facts: SeenCertificate;
     }
   | {
-      readonly do: "handOut";
+      readonly do: "publishClientSecret";
       /** The certificate that is published to applications. */
       readonly source: SeenCertificate;
       readonly facts: SeenCertificate | undefined;
@@ -162,7 +162,7 @@ export function targetOf(step: ClusterStep): string {
     case "issueLeaf":
     case "spreadTrust":
       return `${step.purpose} ${step.authority.fingerprint} ${step.authority.trustIds.join(" ")}`;
-    case "handOut":
+    case "publishClientSecret":
       return `${step.source.fingerprint} ${fingerprint(step.trust)}`;
     case "createTrustMap":
     case "replaceTrustMap":

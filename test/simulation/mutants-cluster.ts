@@ -31,7 +31,7 @@ import {
 import { credulous } from "./mutants-rest.ts";
 
 const NO_SWITCH =
-  "TLS is not switched on or off in these histories; src/cluster-tls/plan.test.ts, src/cluster-tls/switch/guards.test.ts";
+  "TLS is not switched on or off in these histories; src/cluster-tls/plan.test.ts, src/cluster-tls/change/scheme-guards.test.ts";
 
 /** Mutants that leave out one rule of the cluster each. */
 const LEFT_OUT = leftOut("cluster", [

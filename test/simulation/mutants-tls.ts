@@ -3,8 +3,8 @@ import type { Side } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import type { Phase } from "#cluster-tls/change/ca-rotation.ts";
 import { AUTHORITY_OF, leavesOf, purposesOf, SIDES } from "#cluster-tls/read/purposes.ts";
-import type { Phase } from "#cluster-tls/rotate/rotation.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { CONFIG_MAPS, type Draft, type Pod, SECRETS, type Secret } from "#kube/kinds.ts";
 import { step } from "#runtime/decide.ts";
@@ -36,13 +36,13 @@ const LEFT_OUT = leftOut("cluster", [
   {
     name: "certificate-request",
     leaning: BORN,
-    covered: "this world has no cert-manager; see the mutants of courses",
+    covered: "this world has no cert-manager; see the mutants of providerChanges",
   },
   { name: "issue-certificate", leaning: BORN },
   {
     name: "publish-client-secret",
     leaning: BORN,
-    covered: "this world has no cert-manager; see the mutants of courses",
+    covered: "this world has no cert-manager; see the mutants of providerChanges",
   },
   { name: "trust-map", leaning: BORN },
   {
@@ -59,12 +59,12 @@ const UNGUARDED = leftUnguarded("cluster", [
     name: "tls-stepwise",
     leaning: BORN,
     covered:
-      "TLS is not switched on or off in these histories; src/cluster-tls/switch/guards.test.ts, src/cluster/forbidden.test.ts",
+      "TLS is not switched on or off in these histories; src/cluster-tls/change/scheme-guards.test.ts, src/cluster/forbidden.test.ts",
   },
   {
     name: "allowed-secrets",
     leaning: BORN,
-    covered: "this world has no Secrets that people provide; see the mutants of courses",
+    covered: "this world has no Secrets that people provide; see the mutants of providerChanges",
   },
   {
     name: "trusted-first",
@@ -75,19 +75,19 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "certificate-is-trusted",
     leaning: ROTATED,
-    covered: "no cluster changes its provider in this world; see the mutants of courses",
+    covered: "no cluster changes its provider in this world; see the mutants of providerChanges",
   },
   {
     name: "trust-kept",
     leaning: ROTATED,
-    covered: "no cluster changes its provider in this world; see the mutants of courses",
+    covered: "no cluster changes its provider in this world; see the mutants of providerChanges",
   },
   { name: "members-trust-each-other", leaning: SPOILT },
   {
     name: "authority-kept",
     leaning: DELETED,
     covered:
-      "a create conflicts with an existing Secret, and the rule checks first; src/cluster-tls/rotate/guards.test.ts",
+      "a create conflicts with an existing Secret, and the rule checks first; src/cluster-tls/change/trust-guards.test.ts",
   },
 ]);
 

@@ -15,7 +15,6 @@ import {
   speaking,
   tlsOfAll,
 } from "#kit/snapshots/cluster-steps.ts";
-import { HAS, switching } from "#kit/snapshots/cluster-switch.ts";
 import {
   bundle,
   goingTo,
@@ -40,7 +39,8 @@ import {
   shows,
   turnedClients,
   turnedTrusting,
-} from "#kit/snapshots/cluster-turn.ts";
+} from "#kit/snapshots/provider-change.ts";
+import { HAS, switching } from "#kit/snapshots/scheme-change.ts";
 import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import { promised } from "#kit/tables/guard-promises.ts";
 import * as guards from "./guards.ts";
@@ -111,9 +111,9 @@ function broughtBefore(given: { mayBeShown?: boolean }): ClusterSnapshot {
   const made = withMade(asking(turnedAway, { tls: theirPeer }), { peer: { by: SOMEBODY, isOurs: false, ...given } });
   const { certificates, cluster } = made;
   const status = issuedBy(cluster.status, { peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
-  const former = { peer: certificates?.peer } as NonNullable<ClusterSnapshot["certificates"]>["former"];
+  const previous = { peer: certificates?.peer } as NonNullable<ClusterSnapshot["certificates"]>["previous"];
   const asked = asking({ ...made, cluster: { ...cluster, status } }, { tls: tlsSpec() });
-  return { ...asked, certificates: { ...certificates, former } as ClusterSnapshot["certificates"] };
+  return { ...asked, certificates: { ...certificates, previous } as ClusterSnapshot["certificates"] };
 }
 
 /** No member has TLS, and spec.tls names the operator's own Secrets as user-provided. No status records the issuer. */
@@ -130,7 +130,7 @@ function ownNamed(given: { isOurs?: boolean }): ClusterSnapshot {
 /** The peer Secret, which is no longer requested, was observed like this. */
 function withFormer(snapshot: ClusterSnapshot, peer: { is: "absent" }): ClusterSnapshot {
   const { certificates } = snapshot;
-  return { ...snapshot, certificates: { ...certificates, former: { ...certificates?.former, peer } } };
+  return { ...snapshot, certificates: { ...certificates, previous: { ...certificates?.previous, peer } } };
 }
 
 /** Both sides change, and members trust the new CA on the peer side only. */

@@ -5,12 +5,12 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { hasTrait } from "#cluster/step-traits.ts";
 import { interruptedBy, peerBefore, peerIn, specAfter } from "#cluster/touched.ts";
+import { rejectionText } from "#cluster-tls/change/trust-guards.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { observedSecret, previousTls } from "#cluster-tls/effective/previous.ts";
 import { SHOWN_ON, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
-import { isInTime, isUnasked, isWithheld, seen } from "#cluster-tls/read/usable.ts";
-import { unbelieving } from "#cluster-tls/rotate/guards.ts";
-import { formerTls, lookedAt } from "#cluster-tls/switch/former.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
-import { mountedIn, olderThan, REACHED_MS, secretsInUse, withoutBelief } from "./trusted.ts";
+import { isInTime, isUnverified, isWithheld, seen } from "#cluster-tls/read/usable.ts";
+import { membersRejecting, mountedIn, olderThan, REACHED_MS, secretsInUse } from "./trusted.ts";
 
 /**
  * Members get only Secrets that spec.tls requests or the status records as in use. A Secret that neither the operator
@@ -21,7 +21,7 @@ export const allowedSecrets: ClusterGuard = {
   forbids(given, step) {
     const peer = peerIn(step);
     if (peer?.spec === undefined) return undefined;
-    const snapshot = keptTls(given);
+    const snapshot = effectiveTls(given);
     for (const side of SIDES) {
       const secretName = peer.spec.tls?.[side]?.secretName;
       if (secretName === undefined || secretsInUse(snapshot, side).has(secretName)) continue;
@@ -33,7 +33,7 @@ export const allowedSecrets: ClusterGuard = {
 
 /** Whether the Secret is requested, or recorded as in use; and, with provider Secret, whether it may be used. */
 function isAllowed(snapshot: ClusterSnapshot, side: Side, secretName: string): boolean {
-  const views = [snapshot, formerTls(snapshot)].flatMap((each) => each ?? []);
+  const views = [snapshot, previousTls(snapshot)].flatMap((each) => each ?? []);
   const view = views.find(({ cluster }) => secretNameOf(cluster, SHOWN_ON[side]) === secretName);
   if (view === undefined) return false;
   if (providerOf(view.cluster.spec, side) !== "Secret") return true;
@@ -46,17 +46,17 @@ function isAllowed(snapshot: ClusterSnapshot, side: Side, secretName: string): b
 export const certificateIsTrusted: ClusterGuard = {
   name: "certificate-is-trusted",
   forbids(given, step) {
-    const snapshot = keptTls(given);
+    const snapshot = effectiveTls(given);
     for (const side of SIDES) {
       const secretName = comesToShow(snapshot, step, side);
-      const found = secretName === undefined ? undefined : lookedAt(snapshot, side, secretName);
+      const found = secretName === undefined ? undefined : observedSecret(snapshot, side, secretName);
       if (secretName === undefined) continue;
       if (found?.is !== "present") return `Secret ${secretName} has not been read`;
       const { trouble } = found.value;
       if (trouble !== undefined) return `Secret ${secretName}: ${trouble}`;
       if (!isInTime(snapshot, found.value))
         return `the certificate in Secret ${secretName} has expired, or is not valid yet`;
-      const why = isPeersOrAsked(snapshot, side) ? unbelieving(snapshot, side, found.value) : undefined;
+      const why = isPeersOrAsked(snapshot, side) ? rejectionText(snapshot, side, found.value) : undefined;
       if (why !== undefined) return why;
     }
     return undefined;
@@ -65,7 +65,7 @@ export const certificateIsTrusted: ClusterGuard = {
 
 /** Whether members verify this certificate. They verify server certificates too, as their own clients. */
 function isPeersOrAsked(snapshot: ClusterSnapshot, side: Side): boolean {
-  return side === "peer" || !isUnasked(snapshot, "operator");
+  return side === "peer" || !isUnverified(snapshot, "operator");
 }
 
 /** The Secret that the step gives to a member in place of its previous Secret. */
@@ -85,7 +85,7 @@ function comesToShow(snapshot: ClusterSnapshot, step: ClusterStep, side: Side): 
 export const membersTrustEachOther: ClusterGuard = {
   name: "members-trust-each-other",
   forbids(given, step) {
-    const snapshot = keptTls(given);
+    const snapshot = effectiveTls(given);
     const isRestart = interruptedBy(snapshot, step) !== undefined;
     // A recorded removal was checked when it was recorded.
     const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
@@ -94,14 +94,14 @@ export const membersTrustEachOther: ClusterGuard = {
     if (why !== undefined) return why;
     // Secrets that are not in use yet do not count: members trust their CA first.
     for (const secretName of secretsInUse(snapshot, "peer")) {
-      const found = lookedAt(snapshot, "peer", secretName);
+      const found = observedSecret(snapshot, "peer", secretName);
       // Running members keep the files that they have, and a restart may give them another Secret.
       if (found?.is !== "present") continue;
       const { trouble, knownForMs } = found.value;
       if (trouble !== undefined) return `Secret ${secretName}, the peer certificate of members: ${trouble}`;
       const older = isGivenUp && knownForMs < REACHED_MS ? olderThan(snapshot, "peer", found.value) : [];
       if (older.length > 0) return lateText(secretName, older);
-      const names = withoutBelief(snapshot, "peer", found.value);
+      const names = membersRejecting(snapshot, "peer", found.value);
       if (names.length > 0) return `${names.join(", ")} would not trust the CA of the peer certificates in use`;
     }
     return undefined;
@@ -125,7 +125,7 @@ function whyNotUp(snapshot: ClusterSnapshot, next: MemberTemplate["tls"]): strin
   for (const side of SIDES) {
     const { secretName, trust } = next?.[side] ?? {};
     if (secretName === undefined || trust === undefined) continue;
-    const found = lookedAt(snapshot, side, secretName);
+    const found = observedSecret(snapshot, side, secretName);
     const subject = `Secret ${secretName}, ${TO_SHOW[side]}`;
     if (found?.is === "absent") return `${subject}, is missing: its pod would not start`;
     if (found?.is !== "present") continue;

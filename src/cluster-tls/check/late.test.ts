@@ -4,7 +4,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { SLEEP, withSleep } from "#kit/snapshots/cluster-sleep.ts";
 import { goingTo, secured, withMade } from "#kit/snapshots/cluster-tls.ts";
-import { leaving } from "#kit/snapshots/cluster-turn.ts";
+import { leaving } from "#kit/snapshots/provider-change.ts";
 import { graveText, lateText } from "./late.ts";
 import { tlsReady } from "./tls-ready.ts";
 

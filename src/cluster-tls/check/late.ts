@@ -3,18 +3,18 @@ import { lifeOf, providerOf } from "#api/tls.ts";
 import { isLate } from "#certificates/late.ts";
 import { sleeps } from "#cluster/lifecycle/sleep.ts";
 import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
+import { AUTHORITY_LIFE } from "#cluster-tls/change/ca-rotation.ts";
+import { previousTls } from "#cluster-tls/effective/previous.ts";
+import { isManagedByPrevious } from "#cluster-tls/effective/previous-problems.ts";
 import { isAuthority, purposesOf, sideOf } from "#cluster-tls/read/purposes.ts";
 import { isIssuedHere, seen } from "#cluster-tls/read/usable.ts";
 import { endText, WHAT_FOR } from "#cluster-tls/read/words.ts";
-import { AUTHORITY_LIFE } from "#cluster-tls/rotate/rotation.ts";
-import { formerTls } from "#cluster-tls/switch/former.ts";
-import { isLookedAfter } from "#cluster-tls/switch/former-fault.ts";
 
 /**
  * Remaining part of the life of a certificate of provider Secret at which `TLSReady` and `Ready` become False: 3 of 90
  * days. Larger: a healthy cluster is not Ready before an ordinary renewal. Smaller: people have less time to act.
  */
-const BROUGHT_PART = 1 / 30;
+const SECRET_PART = 1 / 30;
 
 interface Late {
   readonly text: string;
@@ -38,9 +38,9 @@ export function graveText(snapshot: ClusterSnapshot): string | undefined {
 }
 
 function lateIn(snapshot: ClusterSnapshot): readonly Late[] {
-  const former = formerTls(snapshot);
-  const left = former && purposesOf(former.cluster).filter((purpose) => isLookedAfter(snapshot, purpose));
-  return [...lateOf(former, left ?? []), ...lateOf(snapshot, purposesOf(snapshot.cluster))];
+  const previous = previousTls(snapshot);
+  const left = previous && purposesOf(previous.cluster).filter((purpose) => isManagedByPrevious(snapshot, purpose));
+  return [...lateOf(previous, left ?? []), ...lateOf(snapshot, purposesOf(snapshot.cluster))];
 }
 
 function textOf(snapshot: ClusterSnapshot, late: readonly Late[]): string | undefined {
@@ -78,8 +78,8 @@ function lateOf(view: ClusterSnapshot | undefined, purposes: readonly Purpose[])
     if (!isLate(found, life, takenAtMs)) return [];
     const verb = found.notAfterMs <= takenAtMs ? "has expired" : "expires";
     const text = `Secret ${found.secretName}, ${WHAT_FOR[purpose]}, ${verb} at ${endText(purpose, found)}`;
-    const isBrought = providerOf(cluster.spec, sideOf(purpose)) === "Secret";
-    const isGrave = !isBrought || found.notAfterMs - takenAtMs <= found.lifeMs * BROUGHT_PART;
+    const isUserProvided = providerOf(cluster.spec, sideOf(purpose)) === "Secret";
+    const isGrave = !isUserProvided || found.notAfterMs - takenAtMs <= found.lifeMs * SECRET_PART;
     const own = isAuthority(purpose) ? "CA" : "leaf";
     return [{ text, isGrave, own: isIssuedHere(view, purpose) ? own : undefined }];
   });

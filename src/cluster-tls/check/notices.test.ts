@@ -9,7 +9,7 @@ import { sideOf } from "#cluster-tls/read/purposes.ts";
 import { born, NOW } from "#kit/snapshots/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
 import { bundle, goingTo, made, NEXT, OWN, secured, unissued, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
-import { clientsTrusting, leaving, seenToo, turnedClients } from "#kit/snapshots/cluster-turn.ts";
+import { clientsTrusting, leaving, seenToo, turnedClients } from "#kit/snapshots/provider-change.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
 // Events about certificates, while all other work continues.
@@ -95,13 +95,13 @@ function endingForApplications(snapshot: ClusterSnapshot): ClusterSnapshot {
   const application = present(made(secured(), "application", { lastsMs: DAY_MS }));
   return {
     ...snapshot,
-    certificates: { ...snapshot.certificates, former: { ...snapshot.certificates?.former, application } },
+    certificates: { ...snapshot.certificates, previous: { ...snapshot.certificates?.previous, application } },
   };
 }
 
 /** Members reject the certificate that cert-manager renewed for applications. */
 const doubted = seenToo(withMade(managedClient, { application: { isOurs: false, by: NEXT } }), {
-  handout: present({ ...made(settled, "application"), certificateName: undefined }),
+  clientSecret: present({ ...made(settled, "application"), certificateName: undefined }),
 });
 
 /** Only the operator's Secret changes. */
@@ -248,7 +248,11 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
       ...managedClient,
       certificates: {
         ...managedClient.certificates,
-        handout: present({ ...made(managedClient, "application"), secretName: "my-etcd-client", ownerUid: undefined }),
+        clientSecret: present({
+          ...made(managedClient, "application"),
+          secretName: "my-etcd-client",
+          ownerUid: undefined,
+        }),
       },
     },
     told: [`publish-client-secret: Secret foo/my-etcd-client ${FOREIGN}`],

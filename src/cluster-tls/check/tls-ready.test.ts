@@ -19,7 +19,7 @@ import {
   withMade,
   withSeen,
 } from "#kit/snapshots/cluster-tls.ts";
-import { lastTurns, leaving, seenToo } from "#kit/snapshots/cluster-turn.ts";
+import { lastTurns, leaving, seenToo } from "#kit/snapshots/provider-change.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 import { tlsReady } from "./tls-ready.ts";
@@ -85,7 +85,7 @@ function losing(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { certificates } = snapshot;
   return {
     ...snapshot,
-    certificates: { ...certificates, former: { ...certificates?.former, peer: absent, peerCA: absent } },
+    certificates: { ...certificates, previous: { ...certificates?.previous, peer: absent, peerCA: absent } },
   };
 }
 
@@ -665,24 +665,24 @@ describe("status.tls.certificates", () => {
     const asks = { ...lastTurns, cluster: { ...live, spec: { ...live.spec, tls: tlsSpec({ peer }) } } };
     const their = made(leaving, "peer", { by: THEIRS, isOurs: false });
     const known = [{ name: "their-peer", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" }];
-    const told = (between: object | undefined, certificates: typeof known = []) => {
+    const told = (abandoned: object | undefined, certificates: typeof known = []) => {
       const status = { ...asks.cluster.status, tls: { ...asks.cluster.status?.tls, certificates } };
       const given = {
         ...withSeen(asks, { peer: absent }),
         cluster: { ...asks.cluster, status },
-        certificates: { ...asks.certificates, peer: absent, ...between },
+        certificates: { ...asks.certificates, peer: absent, ...abandoned },
       };
       return recordedIn(given)?.find(({ name }) => name === "their-peer");
     };
-    expect(told({ between: { peer: present(their) } })).toEqual({
+    expect(told({ abandoned: { peer: present(their) } })).toEqual({
       name: "their-peer",
       notAfter: "2026-03-22T12:00:00Z",
       issuer: their.issuerName,
       trust: [THEIRS.id],
     });
-    expect(told({ between: { peer: present({ ...their, notAfterMs: 0 }) } }, known)).toBeUndefined();
-    expect(told({ between: { peer: absent } }, known)).toBeUndefined();
-    expect(told({ between: { peer: unknown("no answer") } }, known)).toEqual(known[0]);
+    expect(told({ abandoned: { peer: present({ ...their, notAfterMs: 0 }) } }, known)).toBeUndefined();
+    expect(told({ abandoned: { peer: absent } }, known)).toBeUndefined();
+    expect(told({ abandoned: { peer: unknown("no answer") } }, known)).toEqual(known[0]);
     expect(told(undefined, known)).toEqual(known[0]);
     expect(told(undefined)).toBeUndefined();
   });

@@ -3,14 +3,14 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { missingRightText } from "#certificates/missing-right.ts";
 import type { Case, Verdict } from "#cluster/readiness/verdict.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { rotationWait } from "#cluster-tls/change/ca-rotation.ts";
+import { providerChangeText } from "#cluster-tls/change/progress.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { previousProblems } from "#cluster-tls/effective/previous-problems.ts";
 import { renewalTroubles } from "#cluster-tls/issue/renewal.ts";
 import { purposesOf, SIDES } from "#cluster-tls/read/purposes.ts";
 import { seen } from "#cluster-tls/read/usable.ts";
-import { rotationWait } from "#cluster-tls/rotate/rotation.ts";
-import { formerFaults } from "#cluster-tls/switch/former-fault.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
-import { courseText } from "#cluster-tls/switch/tls-change.ts";
-import { faultOf, revokedFault } from "./fault.ts";
+import { certificateProblem, revokedProblem } from "./certificate-problem.ts";
 import { graveText } from "./late.ts";
 
 /**
@@ -18,15 +18,18 @@ import { graveText } from "./late.ts";
  * TLS; after TLS was turned off it reports that.
  */
 export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "plan">): Verdict | undefined {
-  const snapshot = keptTls(given);
+  const snapshot = effectiveTls(given);
   const purposes = purposesOf(snapshot.cluster);
   if (purposes.length === 0) return disabled(given);
   // Certificates in use come before requested ones.
-  const wrong = [...formerFaults(snapshot), ...purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? [])];
-  const revoked = revokedFault(snapshot);
-  const faults = revoked === undefined ? wrong : [...wrong, revoked];
+  const wrong = [
+    ...previousProblems(snapshot),
+    ...purposes.flatMap((purpose) => certificateProblem(snapshot, purpose) ?? []),
+  ];
+  const revoked = revokedProblem(snapshot);
+  const problems = revoked === undefined ? wrong : [...wrong, revoked];
   const refused = plan.reports?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
-  if (refused !== undefined && faults.length > 0) {
+  if (refused !== undefined && problems.length > 0) {
     const right = missingRightText(refused.because);
     return {
       status: "False",
@@ -36,15 +39,15 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
   }
   // A known problem counts more than something that could not be read.
   const first =
-    faults.find(({ isForPeople }) => isForPeople) ?? faults.find(({ status }) => status === "False") ?? faults[0];
-  const course = courseText(snapshot);
+    problems.find(({ needsUser }) => needsUser) ?? problems.find(({ status }) => status === "False") ?? problems[0];
+  const change = providerChangeText(snapshot);
   const late = graveText(snapshot);
   if (first === undefined && late !== undefined)
-    return { status: "False", reason: "CertificateEnding", message: [late, course ?? []].flat().join("; ") };
-  if (first === undefined && course !== undefined)
-    return { status: "False", reason: "CertificatesChanging", message: course };
+    return { status: "False", reason: "CertificateEnding", message: [late, change ?? []].flat().join("; ") };
+  if (first === undefined && change !== undefined)
+    return { status: "False", reason: "CertificatesChanging", message: change };
   if (first === undefined) return { status: "True", reason: "CertificatesValid", message: endsText(snapshot) };
-  const alike = faults.filter(({ status }) => status === first.status);
+  const alike = problems.filter(({ status }) => status === first.status);
   return {
     status: first.status,
     reason: first.reason,

@@ -3,19 +3,19 @@ import { reachedBy } from "#api/tls.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import { servedStatus } from "#cluster-tls/change/client-scheme.ts";
+import { listensBy } from "#cluster-tls/change/peer-scheme.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { abandonedName, previousTls, sourcesInUse } from "#cluster-tls/effective/previous.ts";
 import { purposesOf, SHOWN_ON, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { isWithheld } from "#cluster-tls/read/usable.ts";
-import { servedStatus } from "#cluster-tls/switch/both-served.ts";
-import { betweenName, formerTls, tlsInUse } from "#cluster-tls/switch/former.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
-import { listensBy } from "#cluster-tls/switch/scheme.ts";
 
 type TlsStatus = NonNullable<EtcdClusterStatus["tls"]>;
 
 /** `status.tls`: how members are reached, which source issues their certificates, and the certificates. */
 export function tlsStatus(given: ClusterSnapshot): Pick<EtcdClusterStatus, "tls"> {
-  const snapshot = keptTls(given);
-  const issuedBy = tlsInUse(snapshot);
+  const snapshot = effectiveTls(given);
+  const issuedBy = sourcesInUse(snapshot);
   const peer = compact({ scheme: peerScheme(given), issuedBy: issuedBy.peer });
   const client = compact({ ...servedStatus(given), issuedBy: issuedBy.client });
   const certificates = certificatesOf(snapshot);
@@ -43,7 +43,7 @@ function peerScheme({ cluster, peers, pods }: ClusterSnapshot): Scheme | undefin
 /** The certificates as they were last read; for those that could not be read, the previous status. */
 function certificatesOf(snapshot: ClusterSnapshot): NonNullable<TlsStatus["certificates"]> {
   const before = snapshot.cluster.status?.tls?.certificates ?? [];
-  const views = [snapshot, formerTls(snapshot)].flatMap((view) => view ?? []);
+  const views = [snapshot, previousTls(snapshot)].flatMap((view) => view ?? []);
   const told = views.flatMap((view) =>
     purposesOf(view.cluster).flatMap((purpose) => {
       const found = view.certificates?.[purpose];
@@ -56,14 +56,14 @@ function certificatesOf(snapshot: ClusterSnapshot): NonNullable<TlsStatus["certi
     }),
   );
   // A certificate of an abandoned change is not renewed, but is in use.
-  const between = SIDES.flatMap((side) => {
-    const found = snapshot.certificates?.between?.[SHOWN_ON[side]];
-    const name = betweenName(snapshot.cluster, snapshot, side);
+  const abandoned = SIDES.flatMap((side) => {
+    const found = snapshot.certificates?.abandoned?.[SHOWN_ON[side]];
+    const name = abandonedName(snapshot.cluster, snapshot, side);
     if (found?.is !== "present") return before.filter((each) => found?.is !== "absent" && each.name === name);
     return recordOf(found.value);
   });
   // Both snapshots may have the same Secret.
-  return [...new Map([...told, ...between].map((each) => [each.name, each])).values()];
+  return [...new Map([...told, ...abandoned].map((each) => [each.name, each])).values()];
 }
 
 function recordOf({ secretName: name, notAfterMs, issuerName: issuer, trustIds }: SeenCertificate) {

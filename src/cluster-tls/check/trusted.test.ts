@@ -3,7 +3,7 @@ import { idOf, parsedIn } from "#certificates/pem.ts";
 import { withUnknownKey } from "#kit/snapshots/certificates.ts";
 import { bundle, OWN, running, secured, started } from "#kit/snapshots/cluster-tls.ts";
 import { CORP_PEM as CORP, RENEWED_PEM as RENEWED } from "#kit/tables/authorities.ts";
-import { trustingAs, withoutBelief, withoutTrust } from "./trusted.ts";
+import { membersRejecting, membersWithoutCa, trustingAs } from "./trusted.ts";
 
 /** A CA with the name of CORP and a different key; made with openssl, like CORP. */
 const NAMESAKE = `-----BEGIN CERTIFICATE-----
@@ -26,39 +26,39 @@ const { podTemplate } = settled.peers[0]!.spec;
 const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 
 test("members that trust the old certificate of a renewed CA accept its certificates", () => {
-  expect(withoutBelief(trusting(CORP), "peer", signedBy(RENEWED))).toEqual([]);
-  expect(withoutBelief(trusting(bundle(OWN) + CORP), "peer", signedBy(RENEWED, OWN.pem + RENEWED))).toEqual([]);
-  expect(withoutTrust(trusting(CORP), "peer", [idOf(parsedIn(RENEWED)[0]!)])).toEqual(ALL);
+  expect(membersRejecting(trusting(CORP), "peer", signedBy(RENEWED))).toEqual([]);
+  expect(membersRejecting(trusting(bundle(OWN) + CORP), "peer", signedBy(RENEWED, OWN.pem + RENEWED))).toEqual([]);
+  expect(membersWithoutCa(trusting(CORP), "peer", [idOf(parsedIn(RENEWED)[0]!)])).toEqual(ALL);
 });
 
 test("members reject a CA of the same name with a different key, and an unknown CA", () => {
-  expect(withoutBelief(trusting(CORP), "peer", signedBy(NAMESAKE))).toEqual(ALL);
-  expect(withoutBelief(trusting(OWN.pem), "peer", signedBy(CORP))).toEqual(ALL);
+  expect(membersRejecting(trusting(CORP), "peer", signedBy(NAMESAKE))).toEqual(ALL);
+  expect(membersRejecting(trusting(OWN.pem), "peer", signedBy(CORP))).toEqual(ALL);
 });
 
 test("a CA with an unknown kind of key in a bundle is ignored without an error", () => {
   const unknown = withUnknownKey(CORP);
-  expect(withoutBelief(trusting(unknown + CORP), "peer", signedBy(RENEWED))).toEqual([]);
-  expect(withoutBelief(trusting(unknown), "peer", signedBy(CORP))).toEqual(ALL);
-  expect(withoutBelief(trusting(OWN.pem + unknown), "peer", signedBy(CORP, CORP + unknown))).toEqual(ALL);
+  expect(membersRejecting(trusting(unknown + CORP), "peer", signedBy(RENEWED))).toEqual([]);
+  expect(membersRejecting(trusting(unknown), "peer", signedBy(CORP))).toEqual(ALL);
+  expect(membersRejecting(trusting(OWN.pem + unknown), "peer", signedBy(CORP, CORP + unknown))).toEqual(ALL);
 });
 
 test("a member lacks trust in a CA when its EtcdPeer or its pod lacks it", () => {
   const half = running(trusting(OWN.pem), ["my-etcd-2"], { peer: { secretName: "my-etcd-peer-tls", trust: CORP } });
-  expect(withoutBelief({ ...half, peers: trusting(CORP).peers }, "peer", signedBy(CORP))).toEqual([
+  expect(membersRejecting({ ...half, peers: trusting(CORP).peers }, "peer", signedBy(CORP))).toEqual([
     "my-etcd-0",
     "my-etcd-1",
   ]);
-  expect(withoutBelief({ ...trusting(CORP), peers: half.peers }, "peer", signedBy(CORP))).toEqual([
+  expect(membersRejecting({ ...trusting(CORP), peers: half.peers }, "peer", signedBy(CORP))).toEqual([
     "my-etcd-0",
     "my-etcd-1",
   ]);
   const absent = { ...trusting(CORP), pods: new Map() };
-  expect(withoutBelief(absent, "peer", signedBy(CORP))).toEqual([]);
+  expect(membersRejecting(absent, "peer", signedBy(CORP))).toEqual([]);
 });
 
 test("no member lacks trust in a certificate with an unknown signer", () => {
-  expect(withoutBelief(trusting(OWN.pem), "peer", { signerId: undefined, trust: CORP })).toEqual([]);
+  expect(membersRejecting(trusting(OWN.pem), "peer", { signerId: undefined, trust: CORP })).toEqual([]);
 });
 
 test("trustingAs takes trust and signer from the second template and keeps the rest", () => {

@@ -43,7 +43,7 @@ type Members = Pick<ClusterSnapshot, "peers" | "pods">;
  * @param ids SHA-256 of CA certificates
  * @param bundle PEM text that contains all of them
  */
-export function withoutTrust(
+export function membersWithoutCa(
   snapshot: Members,
   side: Side,
   ids: readonly string[],
@@ -59,13 +59,13 @@ export function withoutTrust(
  * Members that would reject this certificate, by name. None for a certificate that lacks its signer in its own bundle.
  * The signer is compared by name and key: a renewed CA certificate is the same CA.
  */
-export function withoutBelief(snapshot: Members, side: Side, signed: Signed): readonly string[] {
+export function membersRejecting(snapshot: Members, side: Side, signed: Signed): readonly string[] {
   // Usually all members trust the same text, and nothing is parsed: this runs at every reconcile of every cluster.
   return signed.signerId === undefined ? [] : membersWithout(snapshot, side, signed.trust, namerOf(signed));
 }
 
 /** Members that may still use a certificate of another CA, by name, whatever their Secret holds now. */
-export function notShowing(
+export function membersUsingOtherCa(
   { peers, pods, certificates }: Members & Pick<ClusterSnapshot, "certificates">,
   side: Side,
   authority: Pick<SeenCertificate, "fingerprint" | "trust">,
@@ -121,7 +121,7 @@ export function trustInUse({ peers }: Pick<ClusterSnapshot, "peers">, side: Side
 }
 
 /** One bundle of all these, without duplicates. */
-export function united(...bundles: readonly string[]): string {
+export function mergeBundles(...bundles: readonly string[]): string {
   return bundleOf(bundles.flatMap(certificatesIn));
 }
 

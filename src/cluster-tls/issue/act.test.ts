@@ -11,9 +11,9 @@ import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot, LeafPurpose, Purpose } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { faultOf } from "#cluster-tls/check/fault.ts";
+import { phaseOf } from "#cluster-tls/change/ca-rotation.ts";
+import { certificateProblem } from "#cluster-tls/check/certificate-problem.ts";
 import { seen as certificateOf } from "#cluster-tls/read/usable.ts";
-import { phaseOf } from "#cluster-tls/rotate/rotation.ts";
 import { renewed } from "#kit/etcd/certified-authority.ts";
 import { cluster, NOW } from "#kit/snapshots/cluster.ts";
 import { goingTo, running, unissued, withSeen } from "#kit/snapshots/cluster-tls.ts";
@@ -399,7 +399,7 @@ describe("a CA rotation", () => {
     put(all, other.certificate);
     all.all.delete(`foo/${shownName}`);
     expect([await carryOn(all, lost), told(all)]).toEqual([[], [WHY]]);
-    expect(faultOf(all.seenBy(lost), "peer")?.message).toBe(WHY.replace("issue-ca: ", ""));
+    expect(certificateProblem(all.seenBy(lost), "peer")?.message).toBe(WHY.replace("issue-ca: ", ""));
     // The advice for an existing Secret does not help: members do not learn of the CA.
     put(all, other.certificate + textIn(before, "tls.crt"));
     expect([await carryOn(all, lost), told(all)]).toEqual([[], [WHY]]);
@@ -457,18 +457,21 @@ describe("a certificate of another issuer", () => {
   test("is published to applications with CAs and endpoints, but not from a Secret that has changed", async () => {
     const { all, facts } = filled();
     const trust = textIn(all.named(issuedIn), "ca.crt");
-    await act(all, { do: "handOut", source: facts, facts: undefined, trust: trust + trust }, given);
-    const handed = all.named("my-etcd-client");
-    expect(handed.type).toBe("kubernetes.io/tls");
-    expect(handed.metadata.ownerReferences).toMatchObject([{ uid: "uid-of-cluster", controller: true }]);
-    expect(textIn(handed, "endpoints")).toBe("https://my-etcd-client.foo.svc:2379");
-    for (const key of ["tls.crt", "tls.key"]) expect(textIn(handed, key)).toBe(textIn(all.named(issuedIn), key));
-    expect(textIn(handed, "ca.crt")).toBe(trust + trust);
-    const live = { ...factsOf(handed, "leaf"), knownForMs: 0, signerForMs: 0 };
-    await act(all, { do: "handOut", source: facts, facts: live, trust }, given);
+    await act(all, { do: "publishClientSecret", source: facts, facts: undefined, trust: trust + trust }, given);
+    const publishedCertificate = all.named("my-etcd-client");
+    expect(publishedCertificate.type).toBe("kubernetes.io/tls");
+    expect(publishedCertificate.metadata.ownerReferences).toMatchObject([{ uid: "uid-of-cluster", controller: true }]);
+    expect(textIn(publishedCertificate, "endpoints")).toBe("https://my-etcd-client.foo.svc:2379");
+    for (const key of ["tls.crt", "tls.key"])
+      expect(textIn(publishedCertificate, key)).toBe(textIn(all.named(issuedIn), key));
+    expect(textIn(publishedCertificate, "ca.crt")).toBe(trust + trust);
+    const live = { ...factsOf(publishedCertificate, "leaf"), knownForMs: 0, signerForMs: 0 };
+    await act(all, { do: "publishClientSecret", source: facts, facts: live, trust }, given);
     expect(textIn(all.named("my-etcd-client"), "ca.crt")).toBe(trust);
     const stale = { ...facts, resourceVersion: "6" };
-    await expect(act(all, { do: "handOut", source: stale, facts: live, trust }, given)).rejects.toThrow("has changed");
+    await expect(act(all, { do: "publishClientSecret", source: stale, facts: live, trust }, given)).rejects.toThrow(
+      "has changed",
+    );
   });
 
   test("is checked for changes before a member restarts with it", async () => {

@@ -21,11 +21,11 @@ import {
   type SeenCertificate,
 } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { AUTHORITY_LIFE, type Phase } from "#cluster-tls/change/ca-rotation.ts";
 import { mountedIn } from "#cluster-tls/check/trusted.ts";
+import { certificateIn } from "#cluster-tls/effective/previous.ts";
 import { AUTHORITY_OF, orderOf, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { endpointsOf, secretDraft } from "#cluster-tls/read/secret.ts";
-import { AUTHORITY_LIFE, type Phase } from "#cluster-tls/rotate/rotation.ts";
-import { shownIn } from "#cluster-tls/switch/former.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, SECRETS, type Secret } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
@@ -140,9 +140,9 @@ export async function spreadTrust(given: Given, authority: SeenCertificate, fact
 }
 
 /** Publishes a certificate of another issuer to applications, with the CAs to trust and the endpoints. */
-export async function handOut(
+export async function publishClientSecret(
   given: Given,
-  { source, facts, trust }: Extract<ClusterStep, { do: "handOut" }>,
+  { source, facts, trust }: Extract<ClusterStep, { do: "publishClientSecret" }>,
 ): Promise<Secret> {
   const issued = await asSeen(given, source);
   const texts = {
@@ -169,7 +169,7 @@ export async function needAsSeen(
   const { tls } = peerNamed(given.snapshot, name)?.spec ?? {};
   for (const side of SIDES) {
     const secretName = tls?.[side]?.secretName;
-    const facts = secretName === undefined ? undefined : shownIn(given.snapshot, side, secretName);
+    const facts = secretName === undefined ? undefined : certificateIn(given.snapshot, side, secretName);
     if (facts !== undefined && mountedIn(pod, side) !== secretName) await asSeen(given, facts);
   }
 }

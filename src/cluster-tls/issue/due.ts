@@ -4,10 +4,10 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { hasSigned, vouches } from "#certificates/trust.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
-import { isInUse, united, withoutTrust } from "#cluster-tls/check/trusted.ts";
+import { hasReached } from "#cluster-tls/change/ca-rotation.ts";
+import { isInUse, membersWithoutCa, mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster-tls/read/purposes.ts";
-import { authorityOf, isOurs, isUnasked, lackOf, usable } from "#cluster-tls/read/usable.ts";
-import { hasReached } from "#cluster-tls/rotate/rotation.ts";
+import { authorityOf, contentProblem, isOurs, isUnverified, usable } from "#cluster-tls/read/usable.ts";
 
 /** pair: a new certificate with a new key. trust: a new ca.crt beside the existing pair. */
 interface Due {
@@ -36,7 +36,7 @@ export function dueOf(
   if (authority === undefined || authority.notBeforeMs > snapshot.takenAtMs) return undefined;
   if (found === undefined || found.is === "unknown") return undefined;
   const isSigner = found.is === "present" && hasSigned(authority, found.value);
-  const isSafe = isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose);
+  const isSafe = isUnverified(snapshot, purpose) || !isInUse(snapshot, purpose);
   // A certificate of an expired CA is not accepted; the existing one is no worse.
   const isOver = authority.notAfterMs <= snapshot.takenAtMs;
   const maySign = !isOver && (isSigner || isSafe || isTrusted(snapshot, purpose, authority.fingerprint));
@@ -44,7 +44,7 @@ export function dueOf(
   if (found.is === "absent") return pair("it is missing");
   const leaf = found.value;
   if (!isOurs(snapshot, leaf)) return undefined;
-  const lack = lackOf(snapshot, purpose, leaf);
+  const lack = contentProblem(snapshot, purpose, leaf);
   const spread: Due = { what: "trust", because: "its ca.crt differs from that of the CA" };
   const isSpread = isSameData([...leaf.trustIds].sort(), [...authority.trustIds].sort());
   if (leaf.trouble !== undefined) {
@@ -62,11 +62,11 @@ export function dueOf(
  * The CA that signs on this side, with the bundle that its certificates carry.
  * @param besides additional CAs, in PEM
  */
-export function signerOf(snapshot: ClusterSnapshot, purpose: LeafPurpose, besides: string | undefined) {
+export function signerOf(snapshot: ClusterSnapshot, purpose: LeafPurpose, additional: string | undefined) {
   const authority = authorityOf(snapshot, sideOf(purpose));
   // Members take their trust from their own Secret, which holds the CA's bundle alone.
-  if (authority === undefined || besides === undefined || isShownByMembers(purpose)) return authority;
-  const trust = united(authority.trust, besides);
+  if (authority === undefined || additional === undefined || isShownByMembers(purpose)) return authority;
+  const trust = mergeBundles(authority.trust, additional);
   return { ...authority, trust, trustIds: parsedIn(trust).map(idOf) };
 }
 
@@ -125,5 +125,5 @@ function mayBeKnown(
 
 /** Whether every member trusts the CA. */
 function isTrusted(snapshot: ClusterSnapshot, purpose: LeafPurpose, id: string): boolean {
-  return withoutTrust(snapshot, sideOf(purpose), [id]).length === 0;
+  return membersWithoutCa(snapshot, sideOf(purpose), [id]).length === 0;
 }

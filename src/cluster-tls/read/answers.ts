@@ -9,14 +9,14 @@ import type { SeenCertificate, SeenCertificates, SeenRequest } from "#cluster/sn
 import { REACHED_MS } from "#cluster-tls/check/trusted.ts";
 import { type ConfigMap, controllerOf } from "#kube/kinds.ts";
 import {
-  betweenPurpose,
-  formerPurpose,
+  abandonedPurpose,
   type Given,
-  isBetween,
-  isFormer,
+  isAbandoned,
   isMadeHere,
+  isPrevious,
   isRequest,
   nameOf,
+  previousPurpose,
   purposeOf,
   type What,
 } from "./objects.ts";
@@ -56,7 +56,7 @@ export interface Known {
 }
 
 /** A Secret that does not exist and is not needed. */
-export const NOT_HANDED_OUT: Answer = { is: "absent" };
+export const NO_CLIENT_SECRET: Answer = { is: "absent" };
 
 /**
  * How long the answer is valid, in milliseconds; infinite when the object is only read in turn.
@@ -65,7 +65,7 @@ export const NOT_HANDED_OUT: Answer = { is: "absent" };
  */
 export function lastsMs(answer: Answer | undefined, isAwaited: boolean, wallMs: number): number {
   if (answer === undefined || answer.is === "unknown") return 0;
-  if (answer === NOT_HANDED_OUT) return Number.POSITIVE_INFINITY;
+  if (answer === NO_CLIENT_SECRET) return Number.POSITIVE_INFINITY;
   if (answer.is === "absent" || answer.is === "notServed") return ABSENT_MS;
   if (!("fingerprint" in answer.value)) {
     const isOverdue = "spec" in answer.value && isRenewalOverdue(answer.value, wallMs);
@@ -108,22 +108,22 @@ export function isMissedByAnotherName(before: Given, given: Given, what: What, a
 export function seenIn(known: ReadonlyMap<What, Known>, nowMs: number): SeenCertificates {
   const seen: Record<string, unknown> = {};
   const requests: Record<string, unknown> = {};
-  const [former, between]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
+  const [previous, abandoned]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
   for (const [what, { answer, sinceMs, signerSinceMs }] of known) {
     const isCertificate = answer.is === "present" && "fingerprint" in answer.value;
     const times = { knownForMs: nowMs - sinceMs, signerForMs: nowMs - signerSinceMs };
     const told = isCertificate ? present({ ...answer.value, ...times }) : answer;
     if (isRequest(what)) requests[purposeOf(what)] = told;
-    else if (isFormer(what)) former[formerPurpose(what)] = told;
-    else if (isBetween(what)) between[betweenPurpose(what)] = told;
+    else if (isPrevious(what)) previous[previousPurpose(what)] = told;
+    else if (isAbandoned(what)) abandoned[abandonedPurpose(what)] = told;
     else seen[what] = told;
     if (what === "trustMap" && answer.is === "present") seen.trustMapForMs = nowMs - sinceMs;
   }
   const refused = refusedIn(known);
   if (refused !== undefined) seen.refused = refused;
-  const some = Object.entries({ former, between }).filter(([, each]) => Object.keys(each).length > 0);
-  const besides = Object.fromEntries(some);
-  return { ...seen, ...besides, requests } as SeenCertificates;
+  const some = Object.entries({ previous, abandoned }).filter(([, each]) => Object.keys(each).length > 0);
+  const additional = Object.fromEntries(some);
+  return { ...seen, ...additional, requests } as SeenCertificates;
 }
 
 /** The error of an object that could be read before. A missing right comes before a transient error. */

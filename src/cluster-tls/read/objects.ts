@@ -2,17 +2,17 @@ import { applicationCertificateName } from "#api/names.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot, LeafPurpose, Purpose } from "#cluster/snapshot.ts";
-import { betweenName } from "#cluster-tls/switch/former.ts";
+import { abandonedName } from "#cluster-tls/effective/previous.ts";
 import { leavesOf, purposesOf, SHOWN_ON, SIDES, secretNameOf, sideOf } from "./purposes.ts";
 
 // The objects of a cluster's certificates, each by its role.
 
-/** former: in use, while the spec requests another. between: used by some members since an abandoned change. */
+/** previous: in use, while the spec requests another. abandoned: used by some members since an abandoned change. */
 export type What =
   | Purpose
-  | `former ${Purpose}`
-  | `between ${Shown}`
-  | "handout"
+  | `previous ${Purpose}`
+  | `abandoned ${Shown}`
+  | "clientSecret"
   | "trustMap"
   | `request ${LeafPurpose}`;
 type Shown = (typeof SHOWN_ON)[Side];
@@ -21,41 +21,41 @@ type Shown = (typeof SHOWN_ON)[Side];
 export interface Given {
   readonly cluster: EtcdCluster;
   /** The cluster with the TLS in use, when the spec requests another. */
-  readonly former: EtcdCluster | undefined;
+  readonly previous: EtcdCluster | undefined;
   readonly members: Pick<ClusterSnapshot, "peers" | "pods">;
 }
 
 /** All objects of the cluster's certificates. */
-export function wantedOf({ cluster, former, members }: Given): readonly What[] {
+export function wantedOf({ cluster, previous, members }: Given): readonly What[] {
   const { spec } = cluster;
   const requested = SIDES.filter((side) => providerOf(spec, side) === "CertManager");
   const requests = requested.flatMap((side) => leavesOf(cluster, side)).map((purpose) => `request ${purpose}` as const);
   const provider = providerOf(spec, "client");
   const clients: readonly What[] =
-    provider === "None" ? [] : provider === "Operator" ? ["trustMap"] : ["trustMap", "handout"];
-  const left = former === undefined ? [] : purposesOf(former).map((purpose) => `former ${purpose}` as const);
-  const sides = SIDES.filter((side) => betweenName(cluster, members, side) !== undefined);
-  const between = sides.map((side) => `between ${SHOWN_ON[side]}` as const);
-  return [...purposesOf(cluster), ...clients, ...requests, ...left, ...between];
+    provider === "None" ? [] : provider === "Operator" ? ["trustMap"] : ["trustMap", "clientSecret"];
+  const left = previous === undefined ? [] : purposesOf(previous).map((purpose) => `previous ${purpose}` as const);
+  const sides = SIDES.filter((side) => abandonedName(cluster, members, side) !== undefined);
+  const abandoned = sides.map((side) => `abandoned ${SHOWN_ON[side]}` as const);
+  return [...purposesOf(cluster), ...clients, ...requests, ...left, ...abandoned];
 }
 
 /** The name of the Secret. */
 export function nameOf(
-  { cluster, former, members }: Given,
+  { cluster, previous, members }: Given,
   what: Exclude<What, "trustMap" | `request ${LeafPurpose}`>,
 ) {
-  if (isBetween(what)) return betweenName(cluster, members, sideOf(betweenPurpose(what)));
-  if (what === "handout") return applicationCertificateName(cluster.metadata.name);
-  if (!isFormer(what)) return secretNameOf(cluster, what);
-  return former && secretNameOf(former, formerPurpose(what));
+  if (isAbandoned(what)) return abandonedName(cluster, members, sideOf(abandonedPurpose(what)));
+  if (what === "clientSecret") return applicationCertificateName(cluster.metadata.name);
+  if (!isPrevious(what)) return secretNameOf(cluster, what);
+  return previous && secretNameOf(previous, previousPurpose(what));
 }
 
 /**
  * Whether a user-provided Secret is waited for, before the first member or a provider change: a user may be about to
  * label it.
  */
-export function isAwaited({ cluster: { spec }, former, members }: Given, what: What): boolean {
-  if (!isPurpose(what) || (former === undefined && members.peers.length > 0)) return false;
+export function isAwaited({ cluster: { spec }, previous, members }: Given, what: What): boolean {
+  if (!isPurpose(what) || (previous === undefined && members.peers.length > 0)) return false;
   return providerOf(spec, sideOf(what)) === "Secret";
 }
 
@@ -72,22 +72,22 @@ export function purposeOf(what: `request ${LeafPurpose}`): LeafPurpose {
   return what.slice("request ".length) as LeafPurpose;
 }
 
-export function isFormer(what: What): what is `former ${Purpose}` {
-  return what.startsWith("former ");
+export function isPrevious(what: What): what is `previous ${Purpose}` {
+  return what.startsWith("previous ");
 }
 
-export function formerPurpose(what: `former ${Purpose}`): Purpose {
-  return what.slice("former ".length) as Purpose;
+export function previousPurpose(what: `previous ${Purpose}`): Purpose {
+  return what.slice("previous ".length) as Purpose;
 }
 
-export function isBetween(what: What): what is `between ${Shown}` {
-  return what.startsWith("between ");
+export function isAbandoned(what: What): what is `abandoned ${Shown}` {
+  return what.startsWith("abandoned ");
 }
 
-export function betweenPurpose(what: `between ${Shown}`): Shown {
-  return what.slice("between ".length) as Shown;
+export function abandonedPurpose(what: `abandoned ${Shown}`): Shown {
+  return what.slice("abandoned ".length) as Shown;
 }
 
 export function isPurpose(what: What): what is Purpose {
-  return what !== "trustMap" && what !== "handout" && !isRequest(what) && !isFormer(what) && !isBetween(what);
+  return what !== "trustMap" && what !== "clientSecret" && !isRequest(what) && !isPrevious(what) && !isAbandoned(what);
 }

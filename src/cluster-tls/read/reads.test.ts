@@ -750,19 +750,19 @@ describe("during a change of provider", () => {
     const tls = { secretName: "my-etcd-server-tls", trust, verifyClients: true };
     const members = running(given, undefined, { ...given.peers[0]!.spec.tls!, client: tls });
     const seen = await look(turning({ provider: "Operator" }), members);
-    expect(Object.keys(seen?.former ?? {}).sort()).toEqual(["application", "clientCA", "operator", "server"]);
-    expect(seen?.former?.server).toMatchObject({ value: { secretName: "my-etcd-server-tls" } });
+    expect(Object.keys(seen?.previous ?? {}).sort()).toEqual(["application", "clientCA", "operator", "server"]);
+    expect(seen?.previous?.server).toMatchObject({ value: { secretName: "my-etcd-server-tls" } });
     expect(seen?.server).toMatchObject({ value: { secretName: "their-server" } });
-    expect(seen?.handout).toMatchObject({ value: { secretName: "my-etcd-client" } });
+    expect(seen?.clientSecret).toMatchObject({ value: { secretName: "my-etcd-client" } });
     expect(keyring.identityOf(KEY)?.secretName).toBe("my-etcd-operator-tls");
     // The operator trusts both the current and the next CA.
     expect(keyring.identityOf(KEY)?.ca.match(/BEGIN/g)?.length).toBeGreaterThan(1);
 
-    expect(seen).not.toHaveProperty("between");
+    expect(seen).not.toHaveProperty("abandoned");
 
     await clock.advance(2_000);
     const moved = await look(turning(client), members);
-    expect(moved).not.toHaveProperty("former");
+    expect(moved).not.toHaveProperty("previous");
     expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "their-operator", ca: trust });
   });
 
@@ -787,12 +787,12 @@ describe("during a change of provider", () => {
     const written = { names: ["another"], knownForMs: 1_000 };
     expect(seen).toMatchObject({
       server: { value: { secretName: "their-server", knownForMs: 601_000 } },
-      former: {
+      previous: {
         server: { value: { secretName: "my-etcd-server-tls", ...written } },
         application: { value: { secretName: "my-etcd-client", ...written } },
       },
       // Both are the same Secret.
-      handout: { value: { secretName: "my-etcd-client", ...written } },
+      clientSecret: { value: { secretName: "my-etcd-client", ...written } },
     });
     expect(calls).toContain("their-server");
     for (const name of ["my-etcd-server-tls", "my-etcd-client"]) expect(calls).not.toContain(name);
@@ -801,12 +801,12 @@ describe("during a change of provider", () => {
   test("a Secret of an abandoned change that some members use is read as well", async () => {
     const { look, calls, reads } = await asked();
     const tls = given.peers[0]!.spec.tls!;
-    const between = { secretName: "between-server", trust: ca.certificate, verifyClients: true };
-    const members = running(given, ["my-etcd-1"], { ...tls, client: between });
+    const abandoned = { secretName: "between-server", trust: ca.certificate, verifyClients: true };
+    const members = running(given, ["my-etcd-1"], { ...tls, client: abandoned });
     const seen = await look(turning({ provider: "Operator" }), members);
-    expect(Object.keys(seen?.between ?? {})).toEqual(["server"]);
-    expect(seen?.between?.server).toMatchObject({ value: { secretName: "between-server", knownForMs: 0 } });
-    expect(seen?.former?.server).toMatchObject({ value: { secretName: "my-etcd-server-tls" } });
+    expect(Object.keys(seen?.abandoned ?? {})).toEqual(["server"]);
+    expect(seen?.abandoned?.server).toMatchObject({ value: { secretName: "between-server", knownForMs: 0 } });
+    expect(seen?.previous?.server).toMatchObject({ value: { secretName: "my-etcd-server-tls" } });
     expect(calls).not.toContain("between-peer");
     // A write to it is read in its turn, not after a step about the requested Secret.
     reads.hasChanged(KEY, "server");
@@ -815,9 +815,9 @@ describe("during a change of provider", () => {
     expect(calls).not.toContain("between-server");
     const moved = await look(
       turning({ provider: "Operator" }),
-      running(given, ["my-etcd-1"], { ...tls, client: { ...between, secretName: "other" } }),
+      running(given, ["my-etcd-1"], { ...tls, client: { ...abandoned, secretName: "other" } }),
     );
-    expect(moved?.between?.server).toMatchObject({ value: { secretName: "other" } });
-    expect(await look(turning({ provider: "Operator" }), given)).not.toHaveProperty("between");
+    expect(moved?.abandoned?.server).toMatchObject({ value: { secretName: "other" } });
+    expect(await look(turning({ provider: "Operator" }), given)).not.toHaveProperty("abandoned");
   });
 });

@@ -16,8 +16,8 @@ import type {
   SeenCertificates,
   SeenRequest,
 } from "#cluster/snapshot.ts";
-import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster-tls/check/trusted.ts";
-import { withFormerTls } from "#cluster-tls/switch/former.ts";
+import { membersRejecting, mergeBundles, secretsInUse, trustInUse } from "#cluster-tls/check/trusted.ts";
+import { withPreviousTls } from "#cluster-tls/effective/previous.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { CERTIFICATES, CONFIG_MAPS, type ConfigMap, type KubeObject, SECRETS, type Secret } from "#kube/kinds.ts";
 import { ofUsualSize } from "#kube/object-size.ts";
@@ -32,7 +32,7 @@ import {
   isOfAnother,
   type Known,
   lastsMs,
-  NOT_HANDED_OUT,
+  NO_CLIENT_SECRET,
   REFUSED_MS,
   saysSame,
   seenIn,
@@ -51,7 +51,7 @@ import {
   wantedOf,
 } from "./objects.ts";
 import { secretNameOf, sideOf } from "./purposes.ts";
-import { isInTime, lackOf, whyStrangers } from "./usable.ts";
+import { contentProblem, isInTime, whyWrongName } from "./usable.ts";
 
 // Why are Secrets read by name, and not watched like everything else?
 //   The right to watch covers all Secrets of a namespace. By name the operator reads only those of its clusters.
@@ -104,8 +104,8 @@ export class CertificateReads {
     members: Pick<ClusterSnapshot, "peers" | "pods">,
     signal: AbortSignal,
   ): Promise<SeenCertificates | undefined> {
-    const former = withFormerTls(cluster, members);
-    const given: Given = { cluster, former, members };
+    const previous = withPreviousTls(cluster, members);
+    const given: Given = { cluster, previous, members };
     const wanted = wantedOf(given);
     const { namespace, name, deletionTimestamp } = cluster.metadata;
     const text = keyText({ namespace, name });
@@ -134,7 +134,7 @@ export class CertificateReads {
       this.#handOver(given, memory);
       await Promise.all(this.#stale(given, memory, wanted).map((what) => this.#read(given, memory, what, signal)));
     }
-    this.#keyring.alsoTrust({ namespace, name }, besidesOf(given, memory));
+    this.#keyring.alsoTrust({ namespace, name }, additionalCas(given, memory));
     return { ...seenIn(memory.known, this.#clock.monotonicMs()), ...this.#podsFor(memory, members) };
   }
 
@@ -289,16 +289,16 @@ export class CertificateReads {
     if (secretName === undefined) return { is: "absent" };
     const found = await this.#kube.find(SECRETS, { namespace, name: secretName }, { signal });
     // With provider Secret, applications usually get no certificate.
-    if (found.is === "absent" && what === "handout" && providerOf(cluster.spec, "client") === "Secret")
-      return NOT_HANDED_OUT;
+    if (found.is === "absent" && what === "clientSecret" && providerOf(cluster.spec, "client") === "Secret")
+      return NO_CLIENT_SECRET;
     if (found.is !== "present") return found;
     const facts = seenFrom(found.value, what);
     // The keyring does not learn a certificate that is invalid, untrusted by members, or issued for another user: the
     // previous one may still work.
-    const isShown = (what === "operator" || what === "former operator") && secretName === operatorSecretName(cluster);
-    const issuer = what === "former operator" ? given.former : cluster;
-    const isOwn = issuer === undefined || whyStrangers(issuer, "operator", facts) === undefined;
-    if (isShown && isOwn && isBelieved(cluster, members, facts) && mayConnectWith(cluster, facts)) {
+    const isShown = (what === "operator" || what === "previous operator") && secretName === operatorSecretName(cluster);
+    const issuer = what === "previous operator" ? given.previous : cluster;
+    const isOwn = issuer === undefined || whyWrongName(issuer, "operator", facts) === undefined;
+    if (isShown && isOwn && isAccepted(cluster, members, facts) && mayConnectWith(cluster, facts)) {
       if (this.#isKept({ cluster: issuer ?? cluster, members }, memory.learnt, facts)) return present(facts);
       this.#keyring.learn({ namespace, name }, found.value);
       memory.learnt = facts;
@@ -319,8 +319,8 @@ export class CertificateReads {
     if (learnt?.secretName !== facts.secretName || !areClientsVerified(cluster.spec)) return false;
     const takenAtMs = this.#clock.wallMs();
     const isTaken = (each: SeenCertificate) =>
-      isInTime({ takenAtMs }, each) && lackOf({ cluster }, "operator", each) === undefined;
-    return isTaken(learnt) && !isTaken(facts) && isBelieved(cluster, members, learnt);
+      isInTime({ takenAtMs }, each) && contentProblem({ cluster }, "operator", each) === undefined;
+    return isTaken(learnt) && !isTaken(facts) && isAccepted(cluster, members, learnt);
   }
 
   async #askForRequest(cluster: EtcdCluster, purpose: LeafPurpose, signal: AbortSignal): Promise<SeenRequest> {
@@ -337,7 +337,7 @@ export class CertificateReads {
 
 /** The roles under which an object may be known: requested, in use, or published to applications. */
 function knownAs(what: What): readonly What[] {
-  return isPurpose(what) ? [what, `former ${what}`, "handout"] : [what];
+  return isPurpose(what) ? [what, `previous ${what}`, "clientSecret"] : [what];
 }
 
 /** The observation of a Secret, dated now. */
@@ -355,20 +355,20 @@ function askForAll({ known }: Memory): void {
  * CAs that the operator trusts in addition to those of its own Secret, in PEM: during a provider change, the CAs of
  * both sources.
  */
-function besidesOf({ cluster, former, members }: Given, { known }: Memory): string {
-  if (former === undefined || providerOf(cluster.spec, "client") === "None") return "";
+function additionalCas({ cluster, previous, members }: Given, { known }: Memory): string {
+  if (previous === undefined || providerOf(cluster.spec, "client") === "None") return "";
   if (secretsInUse(members, "client").size === 0) return "";
   const server = known.get("server")?.answer;
   const shown = server?.is === "present" && "fingerprint" in server.value ? server.value.trust : "";
-  return united(...trustInUse(members, "client"), shown);
+  return mergeBundles(...trustInUse(members, "client"), shown);
 }
 
 /** Whether all members accept this certificate, if they require one at all. */
-function isBelieved(
+function isAccepted(
   { spec }: EtcdCluster,
   members: Pick<ClusterSnapshot, "peers" | "pods">,
   facts: CertificateFacts,
 ): boolean {
   if (facts.trouble !== undefined || facts.signerId === undefined) return false;
-  return !areClientsVerified(spec) || withoutBelief(members, "client", facts).length === 0;
+  return !areClientsVerified(spec) || membersRejecting(members, "client", facts).length === 0;
 }

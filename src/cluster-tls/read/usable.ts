@@ -7,7 +7,7 @@ import { namesLacking, neededNames } from "#certificates/names.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { vouches } from "#certificates/trust.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
-import { isInUse, secretsInUse, trustInUse, withoutBelief, withoutTrust } from "#cluster-tls/check/trusted.ts";
+import { isInUse, membersRejecting, membersWithoutCa, secretsInUse, trustInUse } from "#cluster-tls/check/trusted.ts";
 import { AUTHORITY_OF, isShownByMembers, orderOf, SHOWN_ON, sideOf } from "./purposes.ts";
 
 /** The content of its Secret, with any owner, valid or not. */
@@ -76,7 +76,7 @@ export function isInTime(
 /** The CA of a side, if the operator can sign with it, and its bundle has the CA of the certificates in use. */
 export function authorityOf(snapshot: ClusterSnapshot, side: Side): SeenCertificate | undefined {
   const found = usable(snapshot, AUTHORITY_OF[side]);
-  return found !== undefined && forgottenBy(snapshot, side, found) === undefined ? found : undefined;
+  return found !== undefined && untrustedSigner(snapshot, side, found) === undefined ? found : undefined;
 }
 
 /**
@@ -84,7 +84,7 @@ export function authorityOf(snapshot: ClusterSnapshot, side: Side): SeenCertific
  * new CA alone would cut off all users of the old one. `undefined` when all is well.
  * @param authority the CA in the Secret
  */
-export function forgottenBy(
+export function untrustedSigner(
   snapshot: ClusterSnapshot,
   side: Side,
   { fingerprint, trust, trustIds }: SeenCertificate,
@@ -101,20 +101,20 @@ export function forgottenBy(
       : vouches(inUse, shown) && !vouches(trust, shown);
   if (!isLost) return undefined;
   // A certificate that some members reject is reissued by a CA that all of them trust.
-  const isBelieved = signerId !== undefined && withoutBelief(snapshot, side, shown).length === 0;
-  return isBelieved || withoutTrust(snapshot, side, [fingerprint]).length > 0 ? shown : undefined;
+  const isAccepted = signerId !== undefined && membersRejecting(snapshot, side, shown).length === 0;
+  return isAccepted || membersWithoutCa(snapshot, side, [fingerprint]).length > 0 ? shown : undefined;
 }
 
 /** What a certificate of this purpose lacks, with any issuer, as a clause. Times are not checked. */
-export function lackOf(
+export function contentProblem(
   { cluster }: Pick<ClusterSnapshot, "cluster">,
   purpose: Purpose,
   facts: SeenCertificate,
 ): string | undefined {
   if (facts.trouble !== undefined) return facts.trouble;
   const { namespace, name } = cluster.metadata;
-  const stranger = whyStrangers(cluster, purpose, facts);
-  if (stranger !== undefined) return stranger;
+  const wrongName = whyWrongName(cluster, purpose, facts);
+  if (wrongName !== undefined) return wrongName;
   const isShown = purpose === "peer" || purpose === "server";
   const needed = isShown ? neededNames(namespace, name, cluster.spec.replicas, purpose) : [];
   const lacking = namesLacking(facts.names, needed);
@@ -133,7 +133,7 @@ export function lackOf(
  * Secret holds one for another user: etcd identifies users by that name, so rights would be swapped. User-provided
  * certificates may have any name.
  */
-export function whyStrangers(
+export function whyWrongName(
   cluster: Pick<EtcdCluster, "metadata" | "spec">,
   purpose: Purpose,
   { commonName }: Pick<SeenCertificate, "commonName">,
@@ -145,6 +145,6 @@ export function whyStrangers(
 }
 
 /** Whether no member requires this client certificate. */
-export function isUnasked({ cluster }: ClusterSnapshot, purpose: Purpose): boolean {
+export function isUnverified({ cluster }: ClusterSnapshot, purpose: Purpose): boolean {
   return (purpose === "operator" || purpose === "application") && !areClientsVerified(cluster.spec);
 }

@@ -38,7 +38,7 @@ export function notFilledText(namespace: string, name: string): string {
  * Someone replaced the CA in the Secret without keeping the old one, and what a user can do about it.
  * @param shown the Secret that members use
  */
-export function forgetfulText(namespace: string, name: string, side: Side, shown: string): string {
+export function untrustedSignerText(namespace: string, name: string, side: Side, shown: string): string {
   return `Secret ${namespace}/${name} cannot be used to sign: its ca.crt lacks the CA that signed Secret ${shown}; add that CA (from spec.tls.${side}.trust of an EtcdPeer). Or restore the previous CA. Or delete the Secret: then a new CA is created, and members restart to trust both`;
 }
 
@@ -66,8 +66,8 @@ export function brokenAuthorityText(
  * @param subject the missing Secret, as the subject of a sentence
  * @param authority the Secret of the CA that signs now
  */
-export function lostPairText(subject: string, authority: string, doubting: readonly string[]): string {
-  const why = `${doubting.join(", ")} would not trust the CA in Secret ${authority}`;
+export function lostPairText(subject: string, authority: string, rejecting: readonly string[]): string {
+  const why = `${rejecting.join(", ")} would not trust the CA in Secret ${authority}`;
   return `${subject} is missing and is not created: ${why}; restore the Secret. Or put into Secret ${authority} the tls.crt, tls.key and ca.crt of the CA that they trust. If both are lost, restore a backup into another EtcdCluster`;
 }
 

@@ -80,7 +80,7 @@ describe("forecast: the effect of a step", () => {
       { do: "spreadTrust", purpose: "server", authority, facts },
       { do: "createRequest", purpose: "server", request },
       { do: "replaceRequest", purpose: "server", live, request },
-      { do: "handOut", source: facts, facts, trust: "" },
+      { do: "publishClientSecret", source: facts, facts, trust: "" },
     ],
     [
       "users of etcd are not in the forecast",

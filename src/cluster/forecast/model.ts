@@ -29,7 +29,7 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "rotateAuthority":
     case "issueLeaf":
     case "spreadTrust":
-    case "handOut":
+    case "publishClientSecret":
     case "createRequest":
     case "replaceRequest":
       return "what will be issued is not known in advance";

@@ -5,7 +5,7 @@ import { type ClusterSnapshot, identityOf, restoredFrom } from "#cluster/snapsho
 import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { hasTrait } from "#cluster/step-traits.ts";
 import { peerIn } from "#cluster/touched.ts";
-import { isTlsOpen } from "#cluster-tls/switch/default-tls.ts";
+import { isTlsOpen } from "#cluster-tls/effective/default-tls.ts";
 
 /**
  * Nothing of a cluster is created before its identity is recorded. A recorded identity never changes, except that

@@ -92,7 +92,7 @@ promised(guards, {
         is: "forbidden",
       }),
     ),
-    ...(["spreadTrust", "handOut"] as const).map(
+    ...(["spreadTrust", "publishClientSecret"] as const).map(
       (kind): GuardCase => ({
         name: `${kind} is refused for a Secret of an earlier EtcdCluster with the same name`,
         given: certified,

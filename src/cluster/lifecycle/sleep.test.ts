@@ -332,8 +332,8 @@ describe("the rules about sleep", () => {
     const turned = withTurn(made, "my-etcd-0", templateIn(peerNamed(made, "my-etcd-1")!.spec));
     const spec = { ...turned.cluster.spec, replicas: 0 };
     const given = { ...turned, cluster: { ...turned.cluster, spec } };
-    const former = { ...given.certificates!.former, peer: absent };
-    const gone = { ...given, certificates: { ...given.certificates, former } };
+    const previous = { ...given.certificates!.previous, peer: absent };
+    const gone = { ...given, certificates: { ...given.certificates, previous } };
     expect(planCluster(given)).toMatchObject({ rule: "start-sleep", step: { do: "replacePeer" } });
     expect(planCluster(gone)).toMatchObject({ rule: "start-sleep", step: { do: "fallAsleep" } });
   });

@@ -5,7 +5,7 @@ import { withBudget } from "#kit/snapshots/cluster.ts";
 import { NEWER } from "#kit/snapshots/cluster-rolling.ts";
 import { asking } from "#kit/snapshots/cluster-steps.ts";
 import { bundle, OWN, secured, THEIRS, withMade } from "#kit/snapshots/cluster-tls.ts";
-import { Course } from "#kit/sweeps/tls-course.ts";
+import { ChangeRun } from "#kit/sweeps/tls-change.ts";
 
 // Users' certificates have the names of the existing members, and more members are wanted.
 
@@ -20,8 +20,8 @@ function made(have: number): ClusterSnapshot {
 }
 
 /** Three members are wanted. */
-function growing(have: number): Course {
-  return new Course(asking(made(have), { replicas: 3 }));
+function growing(have: number): ChangeRun {
+  return new ChangeRun(asking(made(have), { replicas: 3 }));
 }
 
 /** The steps of growing from this many members to three. */
@@ -34,24 +34,24 @@ describe.each([1, 2])("growth from %i members to three", (have) => {
     { of: "the same authority", by: OWN, more: [] },
     { of: "another authority", by: THEIRS, more: ["roll"] },
   ])("a certificate Secret from $of is rolled out before the members join that need it", ({ by, more }) => {
-    const course = growing(have);
-    course.ask(from("second"));
-    course.bring(["peer"], { by, names: hosts(3) });
-    expect(course.run()).toEqual(["roll", ...arrivals(have), ...more]);
-    expect(course.shown).toMatchObject({ peer: "second", trusted: [1, 1] });
-    expect(course.snapshot.peers).toHaveLength(3);
+    const change = growing(have);
+    change.ask(from("second"));
+    change.bring(["peer"], { by, names: hosts(3) });
+    expect(change.run()).toEqual(["roll", ...arrivals(have), ...more]);
+    expect(change.shown).toMatchObject({ peer: "second", trusted: [1, 1] });
+    expect(change.snapshot.peers).toHaveLength(3);
   });
 
   test("a new CA is trusted before its certificates are rolled out and the new members join", () => {
-    const course = growing(have);
+    const change = growing(have);
     const trust = bundle(OWN, THEIRS);
-    course.bring(["peer"], { by: OWN, trust, names: hosts(have) });
-    expect(course.run()).toEqual(["roll"]);
-    expect(course.restarts).toBe(have);
-    expect(course.snapshot.peers).toHaveLength(have);
-    course.bring(["peer"], { by: THEIRS, trust, names: hosts(3) });
-    expect(course.run()).toEqual(["roll", ...arrivals(have)]);
-    expect(course.restarts).toBe(have);
+    change.bring(["peer"], { by: OWN, trust, names: hosts(have) });
+    expect(change.run()).toEqual(["roll"]);
+    expect(change.restarts).toBe(have);
+    expect(change.snapshot.peers).toHaveLength(have);
+    change.bring(["peer"], { by: THEIRS, trust, names: hosts(3) });
+    expect(change.run()).toEqual(["roll", ...arrivals(have)]);
+    expect(change.restarts).toBe(have);
   });
 
   test("a version change waits until the new members have joined", () => {

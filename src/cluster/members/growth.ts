@@ -3,7 +3,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { nextTemplate } from "#cluster/update/rolling.ts";
 import { templateRun } from "#cluster/update/versions.ts";
-import { whyNotFor } from "#cluster-tls/switch/newcomer.ts";
+import { whyCannotJoin } from "#cluster-tls/effective/new-member.ts";
 import { intendedPeers, nextPeerName, ownVoters } from "./members.ts";
 
 /** The member that joins next. */
@@ -28,7 +28,7 @@ export function isHeldByCertificates(snapshot: ClusterSnapshot): boolean {
     const peer = peerNamed(snapshot, name);
     return peer !== undefined && hasOtherTls(templateRun(snapshot, peer), nextTemplate(snapshot, peer));
   });
-  return isTlsDue && whyNotFor(snapshot, nextToJoin(snapshot).name) !== undefined;
+  return isTlsDue && whyCannotJoin(snapshot, nextToJoin(snapshot).name) !== undefined;
 }
 
 function hasOtherTls(running: MemberTemplate, next: MemberTemplate): boolean {

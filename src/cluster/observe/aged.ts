@@ -9,7 +9,8 @@ export function aged(snapshot: ClusterSnapshot, byMs: number): ClusterSnapshot {
 }
 
 function agedCertificates(seen: SeenCertificates, byMs: number): SeenCertificates {
-  const { trustMapForMs, podsForMs, former, between, bindings, requests, trustMap, refused, ...certificates } = seen;
+  const { trustMapForMs, podsForMs, previous, abandoned, bindings, requests, trustMap, refused, ...certificates } =
+    seen;
   const as = {
     ...(trustMap && { trustMap }),
     ...(requests && { requests }),
@@ -18,8 +19,8 @@ function agedCertificates(seen: SeenCertificates, byMs: number): SeenCertificate
   return {
     ...as,
     ...allAged(certificates, byMs),
-    ...(former && { former: allAged(former, byMs) }),
-    ...(between && { between: allAged(between, byMs) }),
+    ...(previous && { previous: allAged(previous, byMs) }),
+    ...(abandoned && { abandoned: allAged(abandoned, byMs) }),
     ...(bindings && { bindings: bindings.map((each) => ({ ...each, knownForMs: each.knownForMs + byMs })) }),
     ...(trustMapForMs !== undefined && { trustMapForMs: trustMapForMs + byMs }),
     ...(podsForMs && { podsForMs: new Map([...podsForMs].map(([name, ms]) => [name, ms + byMs])) }),

@@ -7,9 +7,9 @@ import { isSameData } from "#base/hash.ts";
 import { identityOnClaim, keptClaims } from "#cluster/identity/desired/identity.ts";
 import { ownVoters, votersOf } from "#cluster/members/members.ts";
 import { begunAtMs, type ClusterSnapshot } from "#cluster/snapshot.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { previousTls } from "#cluster-tls/effective/previous.ts";
 import { seen } from "#cluster-tls/read/usable.ts";
-import { formerTls } from "#cluster-tls/switch/former.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, PERSISTENT_VOLUME_CLAIMS, SECRETS } from "#kube/kinds.ts";
@@ -156,8 +156,8 @@ export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, si
  * the peer certificates: they must be those of the decision.
  */
 export async function needShownAsSeen(kube: Kube, snapshot: ClusterSnapshot, signal: AbortSignal): Promise<void> {
-  const kept = keptTls(snapshot);
-  const shown = [kept, formerTls(kept)].flatMap((view) => (view && seen(view, "peer")) ?? []);
+  const managed = effectiveTls(snapshot);
+  const shown = [managed, previousTls(managed)].flatMap((view) => (view && seen(view, "peer")) ?? []);
   for (const { secretName: name, uid, resourceVersion } of shown) {
     const { namespace } = snapshot.cluster.metadata;
     const live = (await liveAt(kube, SECRETS, { namespace, name }, signal))?.metadata;

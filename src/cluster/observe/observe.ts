@@ -15,9 +15,9 @@ import { idOf, type KnownMember, leaderOf } from "#cluster/members/members.ts";
 import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
 import { overdueCanary } from "#cluster/update/canary.ts";
+import { withEffectiveTls } from "#cluster-tls/effective/effective.ts";
 import type { BindingTimes } from "#cluster-tls/read/binding-times.ts";
 import type { CertificateReads } from "#cluster-tls/read/reads.ts";
-import { withKeptTls } from "#cluster-tls/switch/kept.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -92,7 +92,7 @@ export async function observeCluster(
   silences.keep(key, pods.values());
   // Before the members are queried: the certificates decide how to connect.
   const users = reads.users.byIndex(CLUSTER_INDEX, index);
-  const seenCertificates = await certificates.look(withKeptTls(cluster, { peers, pods }), { peers, pods }, signal);
+  const seenCertificates = await certificates.look(withEffectiveTls(cluster, { peers, pods }), { peers, pods }, signal);
   const answers = await askEach(reads, silences, cluster, peers, pods, signal);
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {

@@ -3,8 +3,8 @@ import { endpointOf } from "#certificates/dial.ts";
 import type { HealthLog } from "#cluster/members/health-log.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { withEffectiveTls } from "#cluster-tls/effective/effective.ts";
 import type { CertificateReads } from "#cluster-tls/read/reads.ts";
-import { withKeptTls } from "#cluster-tls/switch/kept.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
@@ -110,7 +110,7 @@ export class QuickChecks {
   /** Secrets are read as often as with full observations. */
   async #newsOf({ cluster, peers, pods }: CachedParts, signal: AbortSignal): Promise<number> {
     const { certificates } = this.#parts;
-    await certificates.look(withKeptTls(cluster, { peers, pods }), { peers, pods }, signal);
+    await certificates.look(withEffectiveTls(cluster, { peers, pods }), { peers, pods }, signal);
     const { namespace, name } = cluster.metadata;
     return certificates.newsOf({ namespace, name });
   }

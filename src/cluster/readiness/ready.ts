@@ -6,7 +6,7 @@ import { type ClusterSnapshot, identityOf, isForming, isOwned } from "#cluster/s
 import { podTrouble } from "#cluster/update/fitness.ts";
 import { awaitedText, isRolling, updateStatus, waitingForDeletion } from "#cluster/update/update-status.ts";
 import { graveText } from "#cluster-tls/check/late.ts";
-import { keptTls } from "#cluster-tls/switch/kept.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
 import { isReady } from "#kube/pod.ts";
 import { available } from "./available.ts";
 import { changeReason, isChanging } from "./change.ts";
@@ -63,7 +63,7 @@ export function ready(input: Case): Verdict {
   if (held !== undefined) return held;
   const pending = unfulfilled(input);
   if (pending !== undefined) return no(pending.reason, pending.message);
-  const late = graveText(keptTls(snapshot));
+  const late = graveText(effectiveTls(snapshot));
   if (late !== undefined) return no("CertificateEnding", late);
   const even =
     replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";

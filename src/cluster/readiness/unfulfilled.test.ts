@@ -8,7 +8,7 @@ import { wantedTemplate } from "#cluster/update/rolling.ts";
 import { guarded, LOCKED, PREPARED } from "#kit/snapshots/cluster-auth.ts";
 import { NEWER, ON_DELETE, wanting, withTurn, saying as withWords } from "#kit/snapshots/cluster-rolling.ts";
 import { goingTo, made, NEXT, secured, THEIRS, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
-import { clientsTrusting, ofBoth, seenToo, telling } from "#kit/snapshots/cluster-turn.ts";
+import { clientsTrusting, ofBoth, seenToo, telling } from "#kit/snapshots/provider-change.ts";
 
 // Requests of the spec that are not fulfilled while no step is left.
 
@@ -33,7 +33,7 @@ const justTold = (purpose: "application" | "operator") =>
   present(made(own, purpose, { trust: ofBoth, knownForMs: 1_000 }));
 const hearing = seenToo(saying, {
   requests: undefined,
-  former: { ...saying.certificates?.former, application: justTold("application"), operator: justTold("operator") },
+  previous: { ...saying.certificates?.previous, application: justTold("application"), operator: justTold("operator") },
 } as object);
 const NO_WORD = unknown("etcd did not answer within 2 s");
 const NO_RIGHT = 'get secrets: User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';

@@ -6,7 +6,7 @@ import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
 import { pendingRelease } from "#cluster/update/pending-release.ts";
 import { isOutdated } from "#cluster/update/rolling.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update/update-status.ts";
-import { pendingTls } from "#cluster-tls/switch/tls-change.ts";
+import { pendingTls } from "#cluster-tls/change/progress.ts";
 import type { Case } from "./verdict.ts";
 
 interface Unfulfilled {

@@ -36,10 +36,10 @@ import {
 } from "#kit/snapshots/cluster-rolling.ts";
 import { wanted as wantingFewer } from "#kit/snapshots/cluster-sleep.ts";
 import { certified } from "#kit/snapshots/cluster-steps.ts";
-import { switching, turnedTo } from "#kit/snapshots/cluster-switch.ts";
 import { listedBy, running, withSeen } from "#kit/snapshots/cluster-tls.ts";
-import { ofBoth, shows } from "#kit/snapshots/cluster-turn.ts";
+import { ofBoth, shows } from "#kit/snapshots/provider-change.ts";
 import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
+import { switching, turnedTo } from "#kit/snapshots/scheme-change.ts";
 import { testPlans } from "#kit/tables/cluster-plan.ts";
 import { templateOf } from "./rolling.ts";
 

@@ -44,10 +44,10 @@ import {
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
 import { withSleep } from "#kit/snapshots/cluster-sleep.ts";
-import { HAS } from "#kit/snapshots/cluster-switch.ts";
 import { bundle, NEXT, OWN, secured, withMade } from "#kit/snapshots/cluster-tls.ts";
 import { BOOTSTRAP } from "#kit/snapshots/peer.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
+import { HAS } from "#kit/snapshots/scheme-change.ts";
 
 // Each rule by itself, without the rules before it.
 

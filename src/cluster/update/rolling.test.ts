@@ -30,9 +30,9 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
-import { HAS } from "#kit/snapshots/cluster-switch.ts";
 import { secured, tlsSpec } from "#kit/snapshots/cluster-tls.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
+import { HAS } from "#kit/snapshots/scheme-change.ts";
 import { canary } from "./canary.ts";
 import { othersDown, restartBlocker } from "./fitness.ts";
 import {

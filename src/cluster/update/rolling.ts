@@ -8,11 +8,11 @@ import { runningRevision } from "#cluster/members/member-state.ts";
 import { type KnownMember, memberNamed, ownVoters } from "#cluster/members/members.ts";
 import { isDown } from "#cluster/members/standstill.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
+import { withAllowedScheme } from "#cluster-tls/change/peer-scheme.ts";
 import { whyOwnSecrets } from "#cluster-tls/check/own-secrets.ts";
 import { trustingAs } from "#cluster-tls/check/trusted.ts";
+import { whyTlsRemoved } from "#cluster-tls/effective/removed-tls.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
-import { asReached } from "#cluster-tls/switch/scheme.ts";
-import { whyTlsSwitched } from "#cluster-tls/switch/switched-tls.ts";
 import { isOlderMinor, isSameMinor, whyNoPath } from "#etcd/version.ts";
 import { lacksOnly } from "./fitness.ts";
 import { whyNotSpec } from "./refused-spec.ts";
@@ -49,7 +49,7 @@ export const whyRefused = remembered((snapshot): readonly string[] => {
   if (why !== undefined) return [why];
   const { metadata, spec } = snapshot.cluster;
   return [
-    ...whyTlsSwitched(snapshot),
+    ...whyTlsRemoved(snapshot),
     ...whyOwnSecrets(snapshot.cluster),
     ...whyNotNetworkPolicy(spec.networkPolicy).map(({ field, message }) => `${field}: ${message}`),
     ...whyNotSpec(
@@ -91,7 +91,7 @@ function isInUse({ peers, pods }: ClusterSnapshot, revision: string): boolean {
  * stopped.
  */
 export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
-  return asReached(snapshot, peer, nextRequested(snapshot, peer));
+  return withAllowedScheme(snapshot, peer, nextRequested(snapshot, peer));
 }
 
 function nextRequested(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
@@ -115,7 +115,7 @@ function nextRequested(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplat
 export function rollbackTemplates(snapshot: ClusterSnapshot, peer: EtcdPeer): readonly MemberTemplate[] {
   const own = templateOf(peer);
   const back = rollbackCandidates(snapshot, peer);
-  const reached = (template: MemberTemplate) => asReached(snapshot, peer, template);
+  const reached = (template: MemberTemplate) => withAllowedScheme(snapshot, peer, template);
   const trusting = back.map((template) => reached(trustingAs(template, own)));
   return [...back.map(reached), ...trusting.filter((template) => revisionOf(template) !== revisionOf(own))];
 }

@@ -21,7 +21,6 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
-import { switching } from "#kit/snapshots/cluster-switch.ts";
 import {
   bundle,
   goingTo,
@@ -33,6 +32,7 @@ import {
   withMade,
   withSeen,
 } from "#kit/snapshots/cluster-tls.ts";
+import { switching } from "#kit/snapshots/scheme-change.ts";
 import { upToDate } from "./up-to-date.ts";
 
 const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];

@@ -1,6 +1,6 @@
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { claimsUnclear } from "#cluster/identity/rules/claims-unclear.ts";
-import { withDefaultTls } from "#cluster-tls/switch/default-tls.ts";
+import { withDefaultTls } from "#cluster-tls/effective/default-tls.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 import { newCluster } from "#webhooks/checks/new-cluster.ts";

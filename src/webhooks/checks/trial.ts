@@ -5,7 +5,7 @@ import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec } from "#api/v1beta1/peer.
 import { newIdentity } from "#cluster/identity/desired/identity.ts";
 import { newPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { withDefaultTls } from "#cluster-tls/switch/default-tls.ts";
+import { withDefaultTls } from "#cluster-tls/effective/default-tls.ts";
 import { apiVersionOf, type Draft, type ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { unseenPeer } from "#peer/snapshot.ts";

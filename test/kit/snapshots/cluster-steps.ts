@@ -52,7 +52,7 @@ const clientsMap = trustMap(certified, "");
 export const STEPS: { readonly [Kind in ClusterStep["do"]]: Extract<ClusterStep, { do: Kind }> } = {
   writeTls: { do: "writeTls", tls: DEFAULT_TLS },
   recordIdentity: { do: "recordIdentity", identity },
-  handOut: { do: "handOut", source: ownLeaf, facts: ownLeaf, trust: "" },
+  publishClientSecret: { do: "publishClientSecret", source: ownLeaf, facts: ownLeaf, trust: "" },
   recordJoined: { do: "recordJoined", names: ["my-etcd-0"] },
   createRestore: { do: "createRestore", restore: restoreFor(settled, { backupName: "nightly" }) },
   fallAsleep: { do: "fallAsleep" },

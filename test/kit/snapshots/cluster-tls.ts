@@ -18,11 +18,11 @@ import { type Observed, present } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { headlessService } from "#cluster/exposure/desired/services.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
+import { sourcesInUse, withPreviousTls } from "#cluster-tls/effective/previous.ts";
 import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { madeForOf } from "#cluster-tls/issue/due.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
 import { isAuthority, orderOf, purposesOf, secretNameOf, sideOf } from "#cluster-tls/read/purposes.ts";
-import { tlsInUse, withFormerTls } from "#cluster-tls/switch/former.ts";
 import { BRIEF_PEM, CORP_PEM, NEXT_PEM, OWN_PEM, RENEWED_PEM, THEIRS_PEM } from "#kit/tables/authorities.ts";
 import type { ConfigMap, Pod, Service } from "#kube/kinds.ts";
 import { born, cluster, NOW } from "./cluster.ts";
@@ -212,14 +212,14 @@ export function secured(given: Given = {}, tls: object = {}, all: Made = {}): Cl
  */
 export function goingTo(snapshot: ClusterSnapshot, tls: object): ClusterSnapshot {
   const { cluster: live, certificates } = snapshot;
-  const status = issuedBy(live.status, tlsInUse(snapshot));
+  const status = issuedBy(live.status, sourcesInUse(snapshot));
   const turned = { ...live, status, spec: { ...live.spec, tls: tlsSpec(tls) } };
   const absent = { is: "absent" } as const;
   const nothing = Object.fromEntries(purposesOf(turned).map((purpose) => [purpose, absent]));
   const { trustMap, trustMapForMs, requests: _, ...seen } = certificates ?? {};
   const requests = { peer: absent, server: absent, operator: absent, application: absent };
-  const left = withFormerTls(turned, snapshot);
-  const former = left && Object.fromEntries(purposesOf(left).map((purpose) => [purpose, seen[purpose]]));
+  const left = withPreviousTls(turned, snapshot);
+  const previous = left && Object.fromEntries(purposesOf(left).map((purpose) => [purpose, seen[purpose]]));
   // All Secrets of an unchanged side exist.
   const stays = Object.fromEntries(
     purposesOf(turned)
@@ -229,7 +229,7 @@ export function goingTo(snapshot: ClusterSnapshot, tls: object): ClusterSnapshot
   return {
     ...snapshot,
     cluster: turned,
-    certificates: { ...nothing, ...stays, trustMap, trustMapForMs, requests, former } as SeenCertificates,
+    certificates: { ...nothing, ...stays, trustMap, trustMapForMs, requests, previous } as SeenCertificates,
   };
 }
 

@@ -48,7 +48,7 @@ const OWN: { readonly [Kind in ClusterStep["do"]]: readonly string[] } = {
   rotateAuthority: [...CHANGED, "authority-kept", "trusted-first"],
   issueLeaf: [...CHANGED, "trusted-first"],
   spreadTrust: [...CHANGED, "trust-kept"],
-  handOut: [...CHANGED, "trusted-first"],
+  publishClientSecret: [...CHANGED, "trusted-first"],
   createTrustMap: MADE,
   replaceTrustMap: CHANGED,
   createRequest: MADE,

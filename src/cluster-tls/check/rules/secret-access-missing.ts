@@ -1,5 +1,5 @@
 import type { ClusterRule } from "#cluster/step.ts";
-import { revokedFault } from "#cluster-tls/check/fault.ts";
+import { revokedProblem } from "#cluster-tls/check/certificate-problem.ts";
 import { notice } from "#runtime/decide.ts";
 
 /**
@@ -9,7 +9,7 @@ import { notice } from "#runtime/decide.ts";
 export const secretAccessMissing: ClusterRule = {
   name: "secret-access-missing",
   decide(snapshot) {
-    const fault = revokedFault(snapshot);
-    return fault?.reason === "RightMissing" ? notice("secret-access-missing", fault.message) : undefined;
+    const problem = revokedProblem(snapshot);
+    return problem?.reason === "RightMissing" ? notice("secret-access-missing", problem.message) : undefined;
   },
 };

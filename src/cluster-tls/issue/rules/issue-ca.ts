@@ -1,14 +1,14 @@
 import type { Side } from "#api/tls.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { isInUse, leftTrusting, trustInUse, united, withoutTrust } from "#cluster-tls/check/trusted.ts";
+import { isInUse, leftTrusting, membersWithoutCa, mergeBundles, trustInUse } from "#cluster-tls/check/trusted.ts";
 import { AUTHORITY_OF, SHOWN_ON, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
-import { forgottenBy, isOurs, seen } from "#cluster-tls/read/usable.ts";
+import { isOurs, seen, untrustedSigner } from "#cluster-tls/read/usable.ts";
 import {
   brokenAuthorityText,
   foreignSecretText,
-  forgetfulText,
   lostPairText,
+  untrustedSignerText,
   WHAT_FOR,
 } from "#cluster-tls/read/words.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -45,7 +45,7 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
     if (left.size > 0) return notice("issue-ca", `Secret ${namespace}/${name} is missing, ${waitsForText(left)}`);
     // CAs of another source are left out: members trust both until no certificate of that source is in use.
     const isLost = isInUse(snapshot, SHOWN_ON[side]);
-    const trust = isLost ? united(...trustInUse(snapshot, side)) : "";
+    const trust = isLost ? mergeBundles(...trustInUse(snapshot, side)) : "";
     return step("issue-ca", `Secret ${name} gets ${WHAT_FOR[purpose]}`, {
       do: "issueAuthority",
       side,
@@ -58,13 +58,13 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
   if (!isOurs(snapshot, found)) return notice("issue-ca", foreignSecretText(namespace, secretName));
   const lost = lostPair(snapshot, side);
   if (trouble !== undefined) return notice("issue-ca", brokenAuthorityText(namespace, secretName, trouble, lost));
-  const forgotten = forgottenBy(snapshot, side, found);
+  const forgotten = untrustedSigner(snapshot, side, found);
   if (forgotten !== undefined)
-    return notice("issue-ca", forgetfulText(namespace, secretName, side, forgotten.secretName));
-  const doubting = lost === undefined ? [] : withoutTrust(snapshot, side, [found.fingerprint], found.trust);
-  if (doubting.length === 0) return undefined;
+    return notice("issue-ca", untrustedSignerText(namespace, secretName, side, forgotten.secretName));
+  const rejecting = lost === undefined ? [] : membersWithoutCa(snapshot, side, [found.fingerprint], found.trust);
+  if (rejecting.length === 0) return undefined;
   const subject = `Secret ${namespace}/${lost}, ${WHAT_FOR[SHOWN_ON[side]]},`;
-  return notice("issue-ca", lostPairText(subject, secretName, doubting));
+  return notice("issue-ca", lostPairText(subject, secretName, rejecting));
 }
 
 /** The Secret of members, when it is missing. They keep their files, but cannot learn of a new CA from it. */

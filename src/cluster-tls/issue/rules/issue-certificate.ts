@@ -1,13 +1,13 @@
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { united } from "#cluster-tls/check/trusted.ts";
+import { bundleOfBoth, type ProviderChange, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { mergeBundles } from "#cluster-tls/check/trusted.ts";
+import { previousTls } from "#cluster-tls/effective/previous.ts";
 import { dueOf, isRenewal, signerOf } from "#cluster-tls/issue/due.ts";
 import { isShownByMembers, leavesOf, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { isIssuedHere, isOurs, seen } from "#cluster-tls/read/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster-tls/read/words.ts";
-import { bothIn, type Course, courses } from "#cluster-tls/switch/course.ts";
-import { formerTls } from "#cluster-tls/switch/former.ts";
 import { notice, step } from "#runtime/decide.ts";
 
 /**
@@ -18,8 +18,8 @@ export const issueCertificate: ClusterRule = {
   name: "issue-certificate",
   decide(snapshot) {
     // Certificates in use come first, also during a provider change.
-    const views = [formerTls(snapshot), snapshot].flatMap((view) => view ?? []);
-    const due = views.map((view) => stepFor(view, issued(snapshot, view), courses(snapshot).client));
+    const views = [previousTls(snapshot), snapshot].flatMap((view) => view ?? []);
+    const due = views.map((view) => stepFor(view, issued(snapshot, view), providerChanges(snapshot).client));
     const foreign = issued(snapshot, snapshot)
       .map((purpose) => seen(snapshot, purpose))
       .find((each) => each && !isOurs(snapshot, each));
@@ -36,7 +36,7 @@ export const issueCertificate: ClusterRule = {
  */
 function issued(snapshot: ClusterSnapshot, view: ClusterSnapshot): readonly LeafPurpose[] {
   const all = SIDES.flatMap((side) => leavesOf(view.cluster, side)).filter((each) => isIssuedHere(view, each));
-  const { at } = courses(snapshot).client;
+  const { at } = providerChanges(snapshot).client;
   // Once members trust the new CA, applications get their certificate from the new source (publish-client-secret.ts).
   return view === snapshot || at === "waiting" || at === "trust" ? all : all.filter((each) => each !== "application");
 }
@@ -46,10 +46,10 @@ function issued(snapshot: ClusterSnapshot, view: ClusterSnapshot): readonly Leaf
  * updated.
  */
 export function renewal(snapshot: ClusterSnapshot, rule: string) {
-  const views = [formerTls(snapshot), snapshot].flatMap((view) => view ?? []);
+  const views = [previousTls(snapshot), snapshot].flatMap((view) => view ?? []);
   for (const view of views) {
     for (const purpose of issued(snapshot, view)) {
-      const authority = signerOf(view, purpose, bothIn(courses(snapshot).client));
+      const authority = signerOf(view, purpose, bundleOfBoth(providerChanges(snapshot).client));
       const facts = seen(view, purpose);
       if (authority === undefined || facts === undefined || !isRenewal(view, purpose, facts)) continue;
       const due = dueOf(view, purpose, authority);
@@ -68,11 +68,12 @@ function issueText({ cluster }: ClusterSnapshot, purpose: LeafPurpose, why: stri
   return `Secret ${secretNameOf(cluster, purpose)} gets ${WHAT_FOR[purpose]}: ${why}`;
 }
 
-function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], course: Course) {
+function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], change: ProviderChange) {
   for (const purpose of purposes) {
-    const authority = signerOf(view, purpose, bothIn(course));
+    const authority = signerOf(view, purpose, bundleOfBoth(change));
     const facts = seen(view, purpose);
-    const told = authority === undefined && facts !== undefined ? besidesIn(view, purpose, facts, course) : undefined;
+    const told =
+      authority === undefined && facts !== undefined ? additionalTrust(view, purpose, facts, change) : undefined;
     if (told !== undefined) return told;
     const due = dueOf(view, purpose, authority);
     if (due === undefined || authority === undefined) continue;
@@ -93,11 +94,11 @@ function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], course
  * Additional CAs can be published without the CA that signed the certificate, which may be lost during a provider
  * change.
  */
-function besidesIn(view: ClusterSnapshot, purpose: LeafPurpose, facts: SeenCertificate, course: Course) {
-  const besides = bothIn(course);
-  if (besides === undefined || isShownByMembers(purpose) || !isOurs(view, facts) || facts.trouble !== undefined)
+function additionalTrust(view: ClusterSnapshot, purpose: LeafPurpose, facts: SeenCertificate, change: ProviderChange) {
+  const additional = bundleOfBoth(change);
+  if (additional === undefined || isShownByMembers(purpose) || !isOurs(view, facts) || facts.trouble !== undefined)
     return undefined;
-  const trust = united(facts.trust, besides);
+  const trust = mergeBundles(facts.trust, additional);
   const trustIds = parsedIn(trust).map(idOf);
   if (trustIds.every((id) => facts.trustIds.includes(id))) return undefined;
   const because = `Secret ${facts.secretName}: its ca.crt lacks a CA of members`;

@@ -5,12 +5,12 @@ import { idOf, parsedIn } from "#certificates/pem.ts";
 import { isSameSigner } from "#certificates/trust.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { lettingOut } from "#cluster-tls/check/handed-out.ts";
-import { united } from "#cluster-tls/check/trusted.ts";
+import { bundleOfBoth, hasBegun, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { membersRejectingApplications } from "#cluster-tls/check/client-secret.ts";
+import { mergeBundles } from "#cluster-tls/check/trusted.ts";
+import { previousTls } from "#cluster-tls/effective/previous.ts";
 import { isOurs, usable } from "#cluster-tls/read/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster-tls/read/words.ts";
-import { bothIn, courses, hasBegun } from "#cluster-tls/switch/course.ts";
-import { formerTls } from "#cluster-tls/switch/former.ts";
 import { notice, step } from "#runtime/decide.ts";
 
 /**
@@ -21,12 +21,12 @@ export const publishClientSecret: ClusterRule = {
   name: "publish-client-secret",
   decide(snapshot) {
     const { namespace, name } = snapshot.cluster.metadata;
-    const found = snapshot.certificates?.handout;
+    const found = snapshot.certificates?.clientSecret;
     const source = sourceOf(snapshot);
     if (source === undefined || found === undefined || found.is === "unknown") return undefined;
-    const trust = bothIn(courses(snapshot).client) ?? usable(snapshot, "server")?.trust ?? source.trust;
+    const trust = bundleOfBoth(providerChanges(snapshot).client) ?? usable(snapshot, "server")?.trust ?? source.trust;
     const tells = `Secret ${applicationCertificateName(name)} gets ${WHAT_FOR.application}, as Secret ${source.secretName} has it`;
-    const what = { do: "handOut", source, trust } as const;
+    const what = { do: "publishClientSecret", source, trust } as const;
     if (found.is === "absent") return step("publish-client-secret", tells, { ...what, facts: undefined });
     const facts = found.value;
     if (!isOurs(snapshot, facts))
@@ -34,31 +34,36 @@ export const publishClientSecret: ClusterRule = {
     const ids = [...new Set(parsedIn(trust).map(idOf))];
     const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
     if (isSame && facts.trouble === undefined) return undefined;
-    const doubting = lettingOut(snapshot, source, facts);
-    if (doubting.length === 0) return step("publish-client-secret", tells, { ...what, facts });
+    const rejecting = membersRejectingApplications(snapshot, source, facts);
+    if (rejecting.length === 0) return step("publish-client-secret", tells, { ...what, facts });
     // They keep their certificate, and still get the CAs of members.
     const isTold = ids.every((id) => facts.trustIds.includes(id));
-    if (isTold) return notice("publish-client-secret", keptText(facts, source, doubting));
+    if (isTold) return notice("publish-client-secret", keptText(facts, source, rejecting));
     const lacks = `Secret ${facts.secretName}: its ca.crt lacks a CA of members`;
-    return step("publish-client-secret", lacks, { ...what, source: facts, facts, trust: united(facts.trust, trust) });
+    return step("publish-client-secret", lacks, {
+      ...what,
+      source: facts,
+      facts,
+      trust: mergeBundles(facts.trust, trust),
+    });
   },
 };
 
 /**
  * The step, of `rule`, that publishes a certificate that cert-manager has renewed; every member trusts its CA already.
  */
-export function renewedHandOut(snapshot: ClusterSnapshot, rule: string) {
+export function renewedClientSecret(snapshot: ClusterSnapshot, rule: string) {
   const decided = publishClientSecret.decide(snapshot);
-  if (decided?.next !== "step" || decided.step.do !== "handOut") return undefined;
+  if (decided?.next !== "step" || decided.step.do !== "publishClientSecret") return undefined;
   const { source, facts } = decided.step;
   const isRenewed = facts !== undefined && facts.trouble === undefined && facts.fingerprint !== source.fingerprint;
   return isRenewed ? step(rule, decided.because, decided.step) : undefined;
 }
 
 /** Why the new certificate is not published, and what a user can do about it. */
-function keptText(facts: SeenCertificate, source: SeenCertificate, doubting: readonly string[]): string {
-  const does = doubting.length === 1 ? "does" : "do";
-  const why = `its tls.crt is signed by a CA that ${doubting.join(", ")} ${does} not trust`;
+function keptText(facts: SeenCertificate, source: SeenCertificate, rejecting: readonly string[]): string {
+  const does = rejecting.length === 1 ? "does" : "do";
+  const why = `its tls.crt is signed by a CA that ${rejecting.join(", ")} ${does} not trust`;
   return `Secret ${facts.secretName} does not get the certificate of Secret ${source.secretName}: ${why}; sign it with the old CA. Then list both CAs in ca.crt of the members' Secret, and wait until members trust both`;
 }
 
@@ -67,16 +72,16 @@ function keptText(facts: SeenCertificate, source: SeenCertificate, doubting: rea
  * one. Once published, the requested one stays, even if members wait again.
  */
 function sourceOf(snapshot: ClusterSnapshot) {
-  const { at } = courses(snapshot).client;
-  const isEarly = (at === "waiting" || at === "trust") && !hasBegun(snapshot, "client") && !hasGone(snapshot);
-  const view = isEarly ? formerTls(snapshot) : snapshot;
+  const { at } = providerChanges(snapshot).client;
+  const isEarly = (at === "waiting" || at === "trust") && !hasBegun(snapshot, "client") && !wasPublished(snapshot);
+  const view = isEarly ? previousTls(snapshot) : snapshot;
   if (view === undefined || providerOf(view.cluster.spec, "client") !== "CertManager") return undefined;
   return providerOf(snapshot.cluster.spec, "client") === "Operator" ? undefined : usable(view, "application");
 }
 
 /** Whether the requested certificate was published, or one of the same CA before its renewal. */
-function hasGone(snapshot: ClusterSnapshot): boolean {
-  const given = snapshot.certificates?.handout;
+function wasPublished(snapshot: ClusterSnapshot): boolean {
+  const given = snapshot.certificates?.clientSecret;
   const asked = usable(snapshot, "application");
   return given?.is === "present" && asked !== undefined && isSameSigner(asked, given.value);
 }

@@ -27,7 +27,7 @@ const paused = secured(PAUSE);
 const certManager = { issuerRef: { name: "my-issuer" } };
 const BY_MANAGER = { client: { provider: "CertManager", certManager } };
 const managed = secured(PAUSE, BY_MANAGER, { isOurs: false, by: THEIRS });
-const handed: SeenCertificate = {
+const publishedCertificate: SeenCertificate = {
   ...made(managed, "application", { by: THEIRS, certificateName: undefined }),
   ownerUid: managed.cluster.metadata.uid,
   secretName: "my-etcd-client",
@@ -47,13 +47,16 @@ function asleep(snapshot: ClusterSnapshot): ClusterSnapshot {
 }
 
 function handingOut(change: Partial<SeenCertificate>): ClusterSnapshot {
-  return { ...managed, certificates: { ...managed.certificates, handout: present({ ...handed, ...change }) } };
+  return {
+    ...managed,
+    certificates: { ...managed.certificates, clientSecret: present({ ...publishedCertificate, ...change }) },
+  };
 }
 
 const END = "2026-03-22T12:00:00Z";
 const PEER = `issueLeaf peer: Secret my-etcd-peer-tls gets the peer certificate of members: it expires at ${END}`;
 const HANDED =
-  "handOut: Secret my-etcd-client gets the client certificate of applications, as Secret my-etcd-client-2088916a has it";
+  "publishClientSecret: Secret my-etcd-client gets the client certificate of applications, as Secret my-etcd-client-2088916a has it";
 
 const BOTH = bundle(NEXT, OWN);
 const peerTls = memberTls(secured(PAUSE, { client: { provider: "None" } }))!;
@@ -98,7 +101,7 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
   ["renews a certificate in use during a change of provider", at(goingTo(paused, BY_MANAGER), DUE_MS), `issueLeaf server: Secret my-etcd-server-tls gets the server certificate of members: it expires at ${END}`],
   ["copies a renewed certificate of cert-manager to applications", handingOut({ fingerprint: "earlier" }), HANDED],
   ["copies no certificate that applications have", handingOut({}), undefined],
-  ["copies no certificate to applications for the first time", { ...managed, certificates: { ...managed.certificates, handout: absent } }, undefined],
+  ["copies no certificate to applications for the first time", { ...managed, certificates: { ...managed.certificates, clientSecret: absent } }, undefined],
   ["repairs no certificate of applications", handingOut({ trouble: "it has no tls.key", fingerprint: "" }), undefined],
   ["distributes no other CA to applications", handingOut({ trustIds: [] }), undefined],
   ["does nothing for a client Secret of another owner", handingOut({ ownerUid: undefined, fingerprint: "theirs" }), undefined],

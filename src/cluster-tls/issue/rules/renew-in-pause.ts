@@ -2,7 +2,7 @@ import { sleeps } from "#cluster/lifecycle/sleep.ts";
 import { isPaused } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { renewal } from "./issue-certificate.ts";
-import { renewedHandOut } from "./publish-client-secret.ts";
+import { renewedClientSecret } from "./publish-client-secret.ts";
 
 /**
  * Renews certificates also in a pause and while a cluster sleeps, by the current CA, if every member trusts it. No
@@ -13,6 +13,6 @@ export const renewInPause: ClusterRule = {
   name: "renew-in-pause",
   decide(snapshot) {
     if (!isPaused(snapshot) && !sleeps(snapshot)) return undefined;
-    return renewal(snapshot, "renew-in-pause") ?? renewedHandOut(snapshot, "renew-in-pause");
+    return renewal(snapshot, "renew-in-pause") ?? renewedClientSecret(snapshot, "renew-in-pause");
   },
 };

@@ -3,10 +3,10 @@ import { idOf, parsedIn } from "#certificates/pem.ts";
 import { takenText } from "#cluster/owned.ts";
 import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { united } from "#cluster-tls/check/trusted.ts";
+import { bundleOfBoth, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { trustMap, trustMapDiffers } from "#cluster-tls/issue/desired/certificates.ts";
 import { usable } from "#cluster-tls/read/usable.ts";
-import { bothIn, courses } from "#cluster-tls/switch/course.ts";
 import { notice, step } from "#runtime/decide.ts";
 
 /** Keeps the ConfigMap with the CAs of the servers, for clients that use no client certificate. */
@@ -14,13 +14,13 @@ export const trustMapRule: ClusterRule = {
   name: "trust-map",
   decide(snapshot) {
     const found = snapshot.certificates?.trustMap;
-    const course = courses(snapshot).client;
-    const trust = bothIn(course) ?? usable(snapshot, "server")?.trust;
+    const change = providerChanges(snapshot).client;
+    const trust = bundleOfBoth(change) ?? usable(snapshot, "server")?.trust;
     if (trust === undefined || found === undefined || found.is === "unknown") return undefined;
     // While members wait, the ConfigMap may list more CAs than are needed now; none is removed.
-    const kept = course.at === "waiting" && found.is === "present" ? (found.value.data?.[TRUST_FILE] ?? "") : undefined;
+    const kept = change.at === "waiting" && found.is === "present" ? (found.value.data?.[TRUST_FILE] ?? "") : undefined;
     if (kept !== undefined && isAmong(trust, kept)) return undefined;
-    const wanted = trustMap(snapshot, kept === undefined ? trust : united(trust, kept));
+    const wanted = trustMap(snapshot, kept === undefined ? trust : mergeBundles(trust, kept));
     const tells = `ConfigMap ${wanted.metadata.name} lists the CAs that clients have to trust`;
     if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });
     const live = found.value;

@@ -2,7 +2,7 @@ import { newPeer } from "#cluster/members/desired/peer.ts";
 import { mayBootstrap } from "#cluster/members/members.ts";
 import { identityOf, isForming, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { whyNotFor } from "#cluster-tls/switch/newcomer.ts";
+import { whyCannotJoin } from "#cluster-tls/effective/new-member.ts";
 import { notice, step, wait } from "#runtime/decide.ts";
 
 /** Recheck interval, in milliseconds: no watch reports a change of a Secret. */
@@ -21,7 +21,7 @@ export const bootstrap: ClusterRule = {
     );
     const [missing] = all;
     if (identity === undefined || missing === undefined) return undefined;
-    const why = all.flatMap(({ name }) => whyNotFor(snapshot, name) ?? []).join("; ");
+    const why = all.flatMap(({ name }) => whyCannotJoin(snapshot, name) ?? []).join("; ");
     if (why !== "")
       return isForming(snapshot) ? wait("bootstrap", why, RECHECK_MS, { warn: true }) : notice("bootstrap", why);
     const because = `${missing.name} is one of the ${identity.initialMembers.length} first members`;

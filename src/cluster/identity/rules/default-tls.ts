@@ -1,6 +1,6 @@
 import { DEFAULT_TLS } from "#api/tls.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { isTlsOpen } from "#cluster-tls/switch/default-tls.ts";
+import { isTlsOpen } from "#cluster-tls/effective/default-tls.ts";
 import { step } from "#runtime/decide.ts";
 
 /**

@@ -5,8 +5,8 @@ import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster, LATER_ID, withoutMember } from "#kit/snapshots/cluster.ts";
 import { stranger, withEachMember, withMember, withoutPeers } from "#kit/snapshots/cluster-changes.ts";
-import { switching } from "#kit/snapshots/cluster-switch.ts";
 import { listedBy } from "#kit/snapshots/cluster-tls.ts";
+import { switching } from "#kit/snapshots/scheme-change.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer, revisedPeer } from "./peer.ts";
 

@@ -10,7 +10,7 @@ import { type KnownMember, knownMembers, memberNamed, ownVoters } from "#cluster
 import { ownedBy } from "#cluster/owned.ts";
 import { type ClusterSnapshot, hostOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
 import { templateFor } from "#cluster/update/versions.ts";
-import { reachableBy, schemeKept } from "#cluster-tls/switch/scheme.ts";
+import { recordedScheme, withPeerScheme } from "#cluster-tls/change/peer-scheme.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 
 // The life of an EtcdPeer, as its spec shows it:
@@ -76,7 +76,7 @@ function joining(snapshot: ClusterSnapshot, identity: ClusterIdentity, name: str
 /** The scheme of the member's peer URL: as in its EtcdPeer; without one as before; for a new member as for most. */
 function ownScheme(snapshot: ClusterSnapshot, name: string): Scheme {
   const isKnown = peerNamed(snapshot, name) === undefined && memberNamed(snapshot, name) !== undefined;
-  return isKnown ? schemeKept(snapshot, name) : reachedBy(templateFor(snapshot, name));
+  return isKnown ? recordedScheme(snapshot, name) : reachedBy(templateFor(snapshot, name));
 }
 
 /** A member in the initial cluster list, under the URLs that etcd lists: a person may have added it or changed them. */
@@ -173,7 +173,7 @@ function peerFor(
   const previous = peerNamed(snapshot, name)?.spec.previous;
   const spec: EtcdPeerSpec = {
     clusterName: cluster.metadata.name,
-    ...reachableBy(templateFor(snapshot, name), start.scheme),
+    ...withPeerScheme(templateFor(snapshot, name), start.scheme),
     ...(start.bootstrap === undefined ? {} : { bootstrap: start.bootstrap }),
     clusterID: identity.clusterID,
     ...(start.memberID === undefined ? {} : { memberID: start.memberID }),

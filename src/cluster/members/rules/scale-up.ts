@@ -6,7 +6,7 @@ import { arriving } from "#cluster/members/learners.ts";
 import { ownVoters, sick } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { whyNotFor } from "#cluster-tls/switch/newcomer.ts";
+import { whyCannotJoin } from "#cluster-tls/effective/new-member.ts";
 import { notice, step, wait } from "#runtime/decide.ts";
 import { retire } from "./delete-peer-of-removed.ts";
 
@@ -40,7 +40,7 @@ export const scaleUp: ClusterRule = {
     if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent, "scale-up");
     if (identity === undefined) return undefined;
     const wanted = `${replicas} members are wanted and there are ${voters.length}`;
-    const whyNot = whyNotFor(snapshot, name);
+    const whyNot = whyCannotJoin(snapshot, name);
     if (whyNot !== undefined) {
       const because = `${wanted}; ${name} is not added: ${whyNot}`;
       // Later rules continue: restarting the members with a CA bundle that trusts the new one may resolve it. An intent

@@ -26,7 +26,7 @@ import {
 } from "#cluster/update/rolling.ts";
 import { wishText } from "#cluster/update/update-status.ts";
 import { isWaived, unwaivedBlocker, waivedText } from "#cluster/update/waivers.ts";
-import { dueUrl } from "#cluster-tls/switch/scheme.ts";
+import { dueUrl } from "#cluster-tls/change/peer-scheme.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 
 /**

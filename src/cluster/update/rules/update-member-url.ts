@@ -1,7 +1,7 @@
 import { idOf, memberNamed } from "#cluster/members/members.ts";
 import { urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { dueUrl, listensBy } from "#cluster-tls/switch/scheme.ts";
+import { dueUrl, listensBy } from "#cluster-tls/change/peer-scheme.ts";
 import { step } from "#runtime/decide.ts";
 
 /**

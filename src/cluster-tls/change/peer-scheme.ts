@@ -1,0 +1,153 @@
+import { PEER_SCHEME_ANNOTATION, PEER_TRUST_ANNOTATION, type Scheme } from "#api/names.ts";
+import type { MemberTemplate } from "#api/revision.ts";
+import { providerOf, reachedBy } from "#api/tls.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { type KnownMember, knownMembers, memberNamed } from "#cluster/members/members.ts";
+import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import type { Pod } from "#kube/kinds.ts";
+
+// How do running members move to peer TLS, and back?
+//   First every member gets a peer certificate and trust, and keeps its http URL: from then on it can dial both
+//   schemes. Then one member at a time changes its URL: etcd gets the new peer URL, and the member restarts with an
+//   https listener.
+//   Back the same way: first every member returns to an http URL, then the certificates are removed. Each stage is a
+//   change of the member template, which the update rolls out.
+// What if a member restarts in between, or its URL has changed and its listener has not?
+//   It cannot be dialled, but it dials the others, and etcd answers over those connections: it still works as follower
+//   and leader. Two such members could not reach each other, so there is never more than one. Tested with etcd 3.5, 3.6
+//   and 3.7: test/etcd/tls-switch-peers.test.ts.
+// How is progress known?
+//   From EtcdPeers, pods and etcd's member list. So the switch continues after any interruption, and reverses when the
+//   change is reverted.
+
+type MemberTls = NonNullable<MemberTemplate["tls"]>;
+type PeerSide = NonNullable<MemberTls["peer"]>;
+
+/** The scheme of the pod's peer listener. */
+export function listensBy(pod: Pod): Scheme {
+  return pod.metadata.annotations?.[PEER_SCHEME_ANNOTATION] === "https" ? "https" : "http";
+}
+
+/**
+ * The scheme of the member's URL in etcd's member list. `undefined` when it has several URLs, or one that the operator
+ * did not set.
+ */
+export function listedBy(snapshot: ClusterSnapshot, { name, peerUrls }: KnownMember): Scheme | undefined {
+  if (peerUrls.length !== 1) return undefined;
+  return (["http", "https"] as const).find((scheme) => peerUrls[0] === urlOf(snapshot, name, scheme));
+}
+
+/** The peer URL that etcd has to list for the member, when it lists a different URL. */
+export function dueUrl(snapshot: ClusterSnapshot, { spec, metadata }: EtcdPeer): string | undefined {
+  const member = memberNamed(snapshot, metadata.name);
+  if (member === undefined || member.isLearner || member.id !== spec.memberID) return undefined;
+  const listed = listedBy(snapshot, member);
+  const wanted = reachedBy(spec);
+  return listed === undefined || listed === wanted ? undefined : urlOf(snapshot, metadata.name, wanted);
+}
+
+/** Members that are in the middle of a scheme change: their EtcdPeer, pod and etcd's member list differ. By name. */
+export function membersChangingScheme(snapshot: ClusterSnapshot): readonly string[] {
+  return snapshot.peers
+    .filter(({ metadata: { name }, spec }) => {
+      const member = memberNamed(snapshot, name);
+      const pod = snapshot.pods.get(name);
+      const listed = member && listedBy(snapshot, member);
+      const told = [reachedBy(spec), pod && listensBy(pod), listed].filter((each) => each !== undefined);
+      return new Set(told).size > 1;
+    })
+    .map(({ metadata }) => metadata.name);
+}
+
+/**
+ * Members that cannot dial over TLS: their EtcdPeer or pod has no peer certificate, or the cluster has no EtcdPeer for
+ * them. By name.
+ */
+export function membersWithoutCertificate(snapshot: ClusterSnapshot): readonly string[] {
+  const bare = snapshot.peers.filter(({ metadata, spec }) => {
+    const pod = snapshot.pods.get(metadata.name);
+    return spec.tls?.peer === undefined || (pod && pod.metadata.annotations?.[PEER_TRUST_ANNOTATION] === undefined);
+  });
+  const unmanaged = knownMembers(snapshot).filter(({ name }) => peerNamed(snapshot, name) === undefined);
+  return [...bare.map(({ metadata }) => metadata.name), ...unmanaged.map(({ name }) => name)];
+}
+
+/**
+ * The peer side of the TLS template of members.
+ * @param issued the certificate and trust to use, when they exist
+ * @returns `undefined` when members are to have no peer TLS
+ */
+export function peerSide(
+  snapshot: ClusterSnapshot,
+  issued: Omit<PeerSide, "scheme"> | undefined,
+): PeerSide | undefined {
+  const { cluster, peers } = snapshot;
+  if (issued === undefined || peers.length === 0) return issued;
+  const hasHttpsUrl = peers.some(({ spec }) => reachedBy(spec) === "https");
+  if (providerOf(cluster.spec, "peer") === "None")
+    return mayDropCertificates(snapshot) ? undefined : { ...issued, scheme: "http" };
+  const isKnown =
+    membersWithoutCertificate(snapshot).length === 0 && peers.every(({ spec }) => spec.bootstrap === undefined);
+  return hasHttpsUrl || isKnown ? issued : { ...issued, scheme: "http" };
+}
+
+/**
+ * Whether peer certificates can be removed: every member is reached by http, or some member has no certificate already.
+ */
+function mayDropCertificates(snapshot: ClusterSnapshot): boolean {
+  const { peers, pods, members } = snapshot;
+  if (peers.some(({ spec }) => reachedBy(spec) === "https")) return false;
+  if (peers.some(({ spec }) => spec.tls?.peer === undefined)) return true;
+  const areDeaf = [...pods.values()].every((pod) => listensBy(pod) === "http");
+  return areDeaf && members.is === "present" && knownMembers(snapshot).every(isListedByHttp(snapshot));
+}
+
+function isListedByHttp(snapshot: ClusterSnapshot) {
+  return (member: KnownMember) =>
+    peerNamed(snapshot, member.name) === undefined || listedBy(snapshot, member) !== "https";
+}
+
+/** Why the member must not change to this scheme now, as a sentence. `undefined` when it may. */
+export function whySchemeMustStay(snapshot: ClusterSnapshot, peer: EtcdPeer, scheme: Scheme): string | undefined {
+  const { name } = peer.metadata;
+  if (reachedBy(peer.spec) === scheme) return undefined;
+  if (peer.spec.bootstrap !== undefined)
+    return `${name} has not joined yet, and etcd lists it with ${reachedBy(peer.spec)}`;
+  const member = memberNamed(snapshot, name);
+  if (member?.isLearner === true) return `${name} is a learner: a new peer URL would make etcd count it as a voter`;
+  const other = membersChangingScheme(snapshot).find((each) => each !== name);
+  if (other !== undefined) return `${other} does not listen at the peer URL that etcd lists yet`;
+  const [bare] = membersWithoutCertificate(snapshot);
+  if (scheme === "https" && bare !== undefined) return `${bare} could not dial other members over TLS`;
+  // A rollback returns to the scheme that etcd lists, or listed a moment ago, and no other member has changed since.
+  const isRolledBack = peer.spec.previous !== undefined && reachedBy(peer.spec.previous) === scheme;
+  const isAlone = knownMembers(snapshot).length === 1;
+  return snapshot.members.is === "present" || isRolledBack || isAlone ? undefined : "etcd's member list is not known";
+}
+
+/** The template, with the member's current scheme while it must not change. */
+export function withAllowedScheme(snapshot: ClusterSnapshot, peer: EtcdPeer, template: MemberTemplate): MemberTemplate {
+  if (whySchemeMustStay(snapshot, peer, reachedBy(template)) === undefined) return template;
+  return withPeerScheme(template, reachedBy(peer.spec), peer.spec.tls?.peer);
+}
+
+/**
+ * The template with this peer scheme.
+ * @param pair the peer certificate of a member that loses its certificate, but is still reached over TLS
+ */
+export function withPeerScheme(template: MemberTemplate, scheme: Scheme, pair?: PeerSide): MemberTemplate {
+  const { peer = pair, ...rest } = template.tls ?? {};
+  if (reachedBy(template) === scheme || peer === undefined) return template;
+  const { scheme: _, ...shown } = peer;
+  return { ...template, tls: { ...rest, peer: scheme === "https" ? shown : { ...shown, scheme } } };
+}
+
+/** The scheme of a member that is recreated: as etcd lists it, or as its claim records, or as the identity records. */
+export function recordedScheme(snapshot: ClusterSnapshot, name: string): Scheme {
+  const member = memberNamed(snapshot, name);
+  const claim = snapshot.claims.find(({ metadata }) => metadata.name === name);
+  const listed = member && listedBy(snapshot, member);
+  if (listed !== undefined) return listed;
+  if (claim !== undefined) return claim.metadata.annotations?.[PEER_SCHEME_ANNOTATION] === "https" ? "https" : "http";
+  return identityOf(snapshot)?.peerScheme ?? "http";
+}
