@@ -23,6 +23,7 @@ import {
   withMade,
   withSeen,
 } from "#kit/snapshots/cluster-tls.ts";
+import { stageOf } from "#kit/snapshots/tls-stage.ts";
 import { issuedBy } from "#kit/snapshots/tls-status.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { memberTls } from "./member-tls.ts";
@@ -146,10 +147,10 @@ describe("while several CAs are trusted, the template names the signer", () => {
     const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
     const asked = withMade(goingTo(running(added), { peer }), { peer: { by: THEIRS, isOurs: false } });
     const all = bundle(OWN, NEXT, THEIRS);
-    expect(providerChanges(asked).peer.at).toBe("trust");
+    expect(stageOf(providerChanges(asked).peer)).toBe("AcceptBoth");
     expect(memberTls(asked)?.peer).toStrictEqual({ ...shown, trust: all, signer: OWN.id });
     const trusting = running(asked);
-    expect(providerChanges(trusting).peer.at).toBe("show");
+    expect(stageOf(providerChanges(trusting).peer)).toBe("UseNew");
     expect(memberTls(trusting)?.peer).toStrictEqual({ secretName: "their-peer", trust: all });
   });
 
@@ -159,7 +160,7 @@ describe("while several CAs are trusted, the template names the signer", () => {
     const signed = withMade(trusting, { clientCA: { by: NEXT, trust: both }, ...leaves({ by: NEXT, trust: both }) });
     const dropped = withMade(running(signed), { clientCA: { by: NEXT }, ...leaves({ by: NEXT }) });
     const early = withMade(dropped, { application: { by: NEXT, signerForMs: 149_999 } });
-    expect(providerChanges(early).client.at).toBe("hand");
+    expect(stageOf(providerChanges(early).client)).toBe("UseNew, members done");
     expect(memberTls(early)?.client).toStrictEqual(running(signed).peers[0]?.spec.tls?.client);
     expect(memberTls(early)?.client?.signer).toBe(NEXT.id);
     expect(memberTls(dropped)?.client?.trust).toBe(bundle(NEXT));

@@ -61,24 +61,16 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const change = providerChanges(snapshot)[side];
   if (live === undefined) return shown && sideFor(snapshot, shown);
   // No return to the previous certificate for a Secret that could not be read: it may be as valid as before.
-  if (change.at === "waiting")
-    return (isUnread(snapshot, side) ? undefined : backToPrevious(snapshot, side, live, change.both)) ?? live;
+  if (change?.round === "Prepare")
+    return (isUnread(snapshot, side) ? undefined : backToPrevious(snapshot, side, live, change.bundle)) ?? live;
   if (secretName === undefined || shown === undefined) return live;
-  switch (change.at) {
-    case "trust":
-    case "tell":
-      return backToPrevious(snapshot, side, live, change.both) ?? { ...live, trust: change.both };
-    case "show":
-      return { secretName, trust: change.both };
-    case "hand":
-      return { ...live, secretName, trust: change.both };
-    case "settled": {
-      // A member restarted with an untrusted certificate would be rejected. Members trust the CA first, from the
-      // Secret's bundle.
-      const isAccepted = membersRejecting(snapshot, side, shown).length === 0;
-      return isAccepted ? sideFor(snapshot, shown) : live;
-    }
-  }
+  if (change?.round === "AcceptBoth")
+    return backToPrevious(snapshot, side, live, change.bundle) ?? { ...live, trust: change.bundle };
+  if (change !== undefined)
+    return change.membersDone ? { ...live, secretName, trust: change.bundle } : { secretName, trust: change.bundle };
+  // A member restarted with an untrusted certificate would be rejected. Members trust the CA first, from the Secret's
+  // bundle.
+  return membersRejecting(snapshot, side, shown).length === 0 ? sideFor(snapshot, shown) : live;
 }
 
 /**
@@ -86,8 +78,8 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
  */
 function sideFor(snapshot: ClusterSnapshot, shown: SeenCertificate): MemberSide {
   const { secretName, trust, trustIds, signerId } = shown;
-  const isTold = isOurs(snapshot, shown) && trustIds.length > 1 && signerId !== undefined;
-  return { secretName, trust, ...(isTold ? { signer: signerId } : {}) };
+  const hasSigner = isOurs(snapshot, shown) && trustIds.length > 1 && signerId !== undefined;
+  return { secretName, trust, ...(hasSigner ? { signer: signerId } : {}) };
 }
 
 /**

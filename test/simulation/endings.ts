@@ -150,7 +150,15 @@ class Ending {
   #wrongCertificates(): string | undefined {
     if (this.#cluster.spec.tls === undefined || this.#condition("TLSReady") === undefined) return undefined;
     const { wrong } = certificationOf(this.#world, this.#cluster);
-    return wrong === undefined ? this.#wrongTlsCondition() : `${wrong}, and no obstacle remains`;
+    if (wrong !== undefined) return `${wrong}, and no obstacle remains`;
+    return this.#wrongTlsCondition() ?? this.#unfinishedTlsChange();
+  }
+
+  /** Once every member has what the spec asks for, the status records no change of TLS. */
+  #unfinishedTlsChange(): string | undefined {
+    const { peer, client } = this.#cluster.status?.tls ?? {};
+    const change = this.#condition("UpToDate")?.status === "True" ? (peer?.change ?? client?.change) : undefined;
+    return change && `status.tls has a change in round ${change.round}, and members are up to date: ${change.waitsFor}`;
   }
 
   /**

@@ -36,13 +36,13 @@ const LEFT_OUT = leftOut("cluster", [
   {
     name: "certificate-request",
     leaning: BORN,
-    covered: "this world has no cert-manager; see the mutants of providerChanges",
+    covered: "this world has no cert-manager; see the mutants of TLS changes",
   },
   { name: "issue-certificate", leaning: BORN },
   {
     name: "publish-client-secret",
     leaning: BORN,
-    covered: "this world has no cert-manager; see the mutants of providerChanges",
+    covered: "this world has no cert-manager; see the mutants of TLS changes",
   },
   { name: "trust-map", leaning: BORN },
   {
@@ -64,7 +64,7 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "allowed-secrets",
     leaning: BORN,
-    covered: "this world has no Secrets that people provide; see the mutants of providerChanges",
+    covered: "this world has no Secrets that people provide; see the mutants of TLS changes",
   },
   {
     name: "trusted-first",
@@ -75,12 +75,12 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "certificate-is-trusted",
     leaning: ROTATED,
-    covered: "no cluster changes its provider in this world; see the mutants of providerChanges",
+    covered: "no cluster changes its provider in this world; see the mutants of TLS changes",
   },
   {
     name: "trust-kept",
     leaning: ROTATED,
-    covered: "no cluster changes its provider in this world; see the mutants of providerChanges",
+    covered: "no cluster changes its provider in this world; see the mutants of TLS changes",
   },
   { name: "members-trust-each-other", leaning: SPOILT },
   {

@@ -4,7 +4,7 @@ import { guardedAgain } from "./mutant.ts";
 import { MUTANTS } from "./mutants.ts";
 import { CHANGE_MUTANTS, type ChangeMutant, deciderOf } from "./mutants-tls-change.ts";
 
-// Shows that the providerChanges find defects.
+// Shows that the simulated TLS changes find defects.
 
 /** The objection of the change, and the certificates that members present at its end. */
 function toldOf(change: ChangeRun): { readonly objection: string | undefined; readonly shown: object } {
@@ -37,8 +37,8 @@ describe("a simulated change of the TLS provider detects the mutant:", () => {
   });
 });
 
-test("every mutant that refers to the mutants of providerChanges is one of them", () => {
-  const left = MUTANTS.filter(({ covered }) => covered?.includes("see the mutants of providerChanges"));
+test("every mutant that refers to the mutants of TLS changes is one of them", () => {
+  const left = MUTANTS.filter(({ covered }) => covered?.includes("see the mutants of TLS changes"));
   expect(left.length).toBeGreaterThan(5);
   const tried = CHANGE_MUTANTS.flatMap(({ name }) => name.split(" + "));
   expect(left.filter(({ name }) => !tried.includes(name)).map(({ name }) => name)).toEqual([]);

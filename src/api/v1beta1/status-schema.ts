@@ -131,6 +131,23 @@ const issuing = {
 const SOURCE_TEXT =
   "Source of the certificates in use. While spec.tls asks for a different source, members and the operator are changing to it.";
 
+const tlsChangeSchema = z
+  .object({
+    kind: z
+      .enum(["CARotation", "Provider", "Scheme"])
+      .describe("What changes: the CA, the source of the certificates, or whether TLS is used."),
+    from: z.string().optional().describe("The old: SHA-256 of a CA, a source or a scheme; absent when unknown."),
+    to: z.string().describe("The new, in the same form."),
+    round: z
+      .enum(["Prepare", "AcceptBoth", "UseNew", "DropOld"])
+      .describe(
+        "Prepare: the new cannot be used yet, and members keep what they have. AcceptBoth: members restart to accept both. UseNew: members and clients change to the new. DropOld: members restart to accept only the new.",
+      ),
+    since: z.string().meta({ format: "date-time" }).describe("When the round began."),
+    waitsFor: z.string().optional().describe("What the round waits for."),
+  })
+  .describe("The change in progress, for people and tools: the operator derives the round from what it observes.");
+
 const peerTlsSchema = z
   .object({
     scheme: z.enum(["http", "https"]).optional().describe("Scheme by which members reach every other member."),
@@ -144,6 +161,7 @@ const peerTlsSchema = z
       })
       .optional()
       .describe(SOURCE_TEXT),
+    change: tlsChangeSchema.optional(),
   })
   .describe("TLS between members.");
 
@@ -169,6 +187,7 @@ const clientTlsSchema = z
       .optional()
       .meta({ format: "date-time" })
       .describe("Since when every member serves clients with TLS and without it."),
+    change: tlsChangeSchema.optional(),
   })
   .describe("TLS for clients, and for the operator as a client.");
 

@@ -37,10 +37,10 @@ export function whyBindingsLackCa(
   sinceMs: number,
   isEnding = false,
 ): string | undefined {
-  const isTold = ({ trustIds }: SeenBinding) => ids.every((id) => trustIds?.includes(id));
+  const hasNewCa = ({ trustIds }: SeenBinding) => ids.every((id) => trustIds?.includes(id));
   // A binding with an empty bundle connects without TLS.
-  const isConcerned = (binding: SeenBinding) => binding.trustIds?.length !== 0 && (!isEnding || isTold(binding));
-  return whyLate(snapshot, isConcerned, isTold, sinceMs, `list the new CA in ca.crt ${forLong(snapshot)}`);
+  const isConcerned = (binding: SeenBinding) => binding.trustIds?.length !== 0 && (!isEnding || hasNewCa(binding));
+  return whyLate(snapshot, isConcerned, hasNewCa, sinceMs, `list the new CA in ca.crt ${forLong(snapshot)}`);
 }
 
 /**

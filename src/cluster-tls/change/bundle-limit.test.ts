@@ -4,6 +4,7 @@ import { QuickIssuer } from "#kit/etcd/quick-certificates.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withMade } from "#kit/snapshots/cluster-tls.ts";
 import { turnedClients } from "#kit/snapshots/provider-change.ts";
+import { stageOf } from "#kit/snapshots/tls-stage.ts";
 
 // Complements excess.test.ts: the trust of members is parsed, so these are real CAs.
 
@@ -21,7 +22,7 @@ const [HALF, OTHER_HALF] = [await others(17_000), await others(17_000)];
 const theirs = (trust: string) => ({ by: THEIRS, isOurs: false, trust: THEIRS.pem + trust });
 
 test("a provider change waits while the CA bundle of both sources together is too long", () => {
-  expect(providerChanges(turnedClients).client.at).toBe("trust");
+  expect(stageOf(providerChanges(turnedClients).client)).toBe("AcceptBoth");
   const peers = turnedClients.peers.map((peer) => {
     const { peer: side, client, ...rest } = peer.spec.tls!;
     return {
@@ -34,10 +35,10 @@ test("a provider change waits while the CA bundle of both sources together is to
   });
   const given = withMade({ ...turnedClients, peers }, { server: theirs(OTHER_HALF) });
   expect(providerChanges(given).client).toMatchObject({
-    at: "waiting",
-    why: expect.stringMatching(
+    round: "Prepare",
+    waitsFor: expect.stringMatching(
       /^the certificates in ca.crt of Secret their-server and those that members trust now have 3\d{4} characters/,
     ),
   });
-  expect(providerChanges(withMade(turnedClients, { server: theirs(OTHER_HALF) })).client.at).toBe("trust");
+  expect(stageOf(providerChanges(withMade(turnedClients, { server: theirs(OTHER_HALF) })).client)).toBe("AcceptBoth");
 });

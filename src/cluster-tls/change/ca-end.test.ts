@@ -17,6 +17,7 @@ import {
   told,
   withHandout,
 } from "#kit/snapshots/provider-change.ts";
+import { stageOf } from "#kit/snapshots/tls-stage.ts";
 import { isCaEnding } from "./ca-end.ts";
 import { providerChanges } from "./provider-change.ts";
 
@@ -95,21 +96,21 @@ const lacksTrust = withHandout(told, { knownForMs: LONG });
 
 describe("a provider change with clients that do not have the new CA", () => {
   test.each([
-    ["waits for a binding while the old certificate is valid", ending(seenToo(told, bound({})), 1), "tell"],
-    ["continues without a binding when the old certificate has expired", ending(seenToo(told, bound({}))), "show"],
-    ["continues without a binding when the old certificate has expired and a member uses an abandoned Secret", planningToo("one-between", ending(seenToo(told, bound({})))), "show"],
-    ["continues without a binding with unknown content when the old certificate has expired", ending(seenToo(told, bound({ trustIds: undefined }))), "show"],
-    ["waits for a binding that has just got the new CA", ending(seenToo(told, bound({ trustIds: [OWN.id, THEIRS.id] }))), "tell"],
-    ["waits for the ConfigMap while the old certificate is valid", ending(telling(clientsTrusting, bundle(OWN), 0), 1), "tell"],
-    ["continues without the new CA in the ConfigMap when the old certificate has expired", ending(telling(clientsTrusting, bundle(OWN), 0)), "show"],
-    ["waits for a ConfigMap that has just got the new CA, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, LONG - 1)), "tell"],
-    ["waits for a ConfigMap that got the new CA at an unknown time, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, undefined)), "tell"],
-    ["waits for the client Secret while the old certificate is valid", ending(lacksTrust, 1), "tell"],
-    ["continues without the new CA in the client Secret when the old certificate has expired", ending(lacksTrust), "show"],
-    ["continues with some of the new CAs in the client Secret when the old certificate has expired", ending(withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth })), "show"],
-    ["waits for a client Secret that has just got the new CA, also when the old certificate has expired", ending(withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 })), "tell"],
-    ["continues a reverted change without the new CA in the client Secret when the old certificate has expired", ending(withMade(back, { application: { knownForMs: LONG, trust: bundle(THEIRS) } })), "show"],
+    ["waits for a binding while the old certificate is valid", ending(seenToo(told, bound({})), 1), "AcceptBoth, members done"],
+    ["continues without a binding when the old certificate has expired", ending(seenToo(told, bound({}))), "UseNew"],
+    ["continues without a binding when the old certificate has expired and a member uses an abandoned Secret", planningToo("one-between", ending(seenToo(told, bound({})))), "UseNew"],
+    ["continues without a binding with unknown content when the old certificate has expired", ending(seenToo(told, bound({ trustIds: undefined }))), "UseNew"],
+    ["waits for a binding that has just got the new CA", ending(seenToo(told, bound({ trustIds: [OWN.id, THEIRS.id] }))), "AcceptBoth, members done"],
+    ["waits for the ConfigMap while the old certificate is valid", ending(telling(clientsTrusting, bundle(OWN), 0), 1), "AcceptBoth, members done"],
+    ["continues without the new CA in the ConfigMap when the old certificate has expired", ending(telling(clientsTrusting, bundle(OWN), 0)), "UseNew"],
+    ["waits for a ConfigMap that has just got the new CA, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, LONG - 1)), "AcceptBoth, members done"],
+    ["waits for a ConfigMap that got the new CA at an unknown time, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, undefined)), "AcceptBoth, members done"],
+    ["waits for the client Secret while the old certificate is valid", ending(lacksTrust, 1), "AcceptBoth, members done"],
+    ["continues without the new CA in the client Secret when the old certificate has expired", ending(lacksTrust), "UseNew"],
+    ["continues with some of the new CAs in the client Secret when the old certificate has expired", ending(withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth })), "UseNew"],
+    ["waits for a client Secret that has just got the new CA, also when the old certificate has expired", ending(withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 })), "AcceptBoth, members done"],
+    ["continues a reverted change without the new CA in the client Secret when the old certificate has expired", ending(withMade(back, { application: { knownForMs: LONG, trust: bundle(THEIRS) } })), "UseNew"],
   ])("%s", (_, given, expected) => {
-    expect(providerChanges(given).client.at).toBe(expected);
+    expect(stageOf(providerChanges(given).client)).toBe(expected);
   }); // biome-ignore format: a table
 });

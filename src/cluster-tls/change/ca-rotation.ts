@@ -5,18 +5,18 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { hasSigned } from "#certificates/trust.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import { membersUsingOtherCa, membersWithoutCa } from "#cluster-tls/check/trusted.ts";
-import { leavesOf } from "#cluster-tls/read/purposes.ts";
+import { leavesOf, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { authorityOf, usable } from "#cluster-tls/read/usable.ts";
+import { notTrustingBothText } from "#cluster-tls/read/words.ts";
 import { whyBindingsLackCa, whyBindingsUsePreviousCa } from "./bindings.ts";
+import type { TlsChange } from "./change.ts";
 
 // How is a CA rotated while all members and clients stay connected?
-//   Phase add: create the new CA, unless it exists, and trust it beside the old one, which still signs. Members restart
-//   one at a time to trust both.
-//   Phase switch: once every member trusts both, the new CA signs and every certificate is reissued by it (due.ts).
-//   Members restart one at a time to use them.
-//   Phase drop: once every member uses a new certificate, the old CA is no longer trusted. Members restart one at a
-//   time.
-//   On the client side, switch and drop also wait a fixed time for applications, and for the bindings of EtcdUsers
+//   AcceptBoth: create the new CA, unless it exists, and trust it beside the old one, which still signs (step add).
+//   UseNew: once every member trusts both, the new CA signs and every certificate is reissued by it (step switch,
+//   issue/due.ts). Members restart to use them.
+//   DropOld: once every member uses a new certificate, the old CA is no longer trusted (step drop).
+//   On the client side, UseNew and DropOld also wait a fixed time for applications, and for the bindings of EtcdUsers
 //   (bindings.ts).
 // Why a second restart, and not a wait until the kubelet has updated the mounted Secret?
 //   Nothing reports when the kubelet has done so, and only other members see which certificate a member uses to dial
@@ -25,7 +25,6 @@ import { whyBindingsLackCa, whyBindingsUsePreviousCa } from "./bindings.ts";
 // And if a new pod does not have it?
 //   A kubelet that already caches the Secret for another pod may mount an old version. So the old CA is dropped only
 //   once the newest pod is older than that cache may be.
-// Progress is derived from Secrets, EtcdPeers and pods, so a restarted operator continues where it was.
 
 export type Phase = "add" | "switch" | "drop" | "forget";
 
@@ -36,23 +35,38 @@ export type Phase = "add" | "switch" | "drop" | "forget";
 export const AUTHORITY_LIFE = { durationMs: 3_650 * 86_400_000, renewBeforeMs: 365 * 86_400_000 } as const;
 const NEXT_BEFORE_MS = AUTHORITY_LIFE.renewBeforeMs;
 
+/** A step of a rotation that is due. */
 interface Due {
   readonly phase: Phase;
   readonly because: string;
   readonly live: SeenCertificate;
-  /** The only thing that the step waits for. */
-  readonly waitsFor?: string | undefined;
-  /**
-   * Since when the cluster's own certificates are ready for the step, in milliseconds since 1970, as far as this
-   * process knows.
-   */
-  readonly sinceMs?: number;
+}
+
+interface Rotation extends TlsChange {
+  readonly kind: "CARotation";
+  /** The CA in the Secret. */
+  readonly live: SeenCertificate;
+  /** The step that ends the round. `undefined` while the cluster's own members and certificates are not ready for it. */
+  readonly next?: Due;
+  /** The applications that the step waits for. */
+  readonly blockedBy?: string | undefined;
+  /** Since when the cluster's own certificates are ready for the step, in milliseconds since 1970, as far as this process knows. */
+  readonly sinceMs: number;
 }
 
 /** The next rotation step of this side's CA, when one is due and waits for nothing. */
 export function phaseOf(snapshot: ClusterSnapshot, side: Side): Due | undefined {
-  const due = dueOn(snapshot, side);
-  return due?.waitsFor === undefined ? due : undefined;
+  const live = signingNow(snapshot, side);
+  if (live === undefined) return undefined;
+  const rotation = rotationOn(snapshot, side, live);
+  if (rotation !== undefined) return rotation.blockedBy === undefined ? rotation.next : undefined;
+  return dueAtRest(snapshot, side, live);
+}
+
+/** The rotation of this side's CA, until its last round, in which members drop the old CA. */
+export function caRotation(snapshot: ClusterSnapshot, side: Side): Rotation | undefined {
+  const live = signingNow(snapshot, side);
+  return live && rotationOn(snapshot, side, live);
 }
 
 /**
@@ -60,56 +74,82 @@ export function phaseOf(snapshot: ClusterSnapshot, side: Side): Due | undefined 
  * @param forMs report only when the cluster's own certificates have been ready for so long
  */
 export function rotationWait(snapshot: ClusterSnapshot, side: Side, forMs = 0): string | undefined {
-  const { phase, live, waitsFor, sinceMs = snapshot.takenAtMs } = dueOn(snapshot, side) ?? {};
-  if (waitsFor === undefined || snapshot.takenAtMs - sinceMs < forMs) return undefined;
-  const what = phase === "switch" ? "the new CA signs" : "the old CA is no longer trusted";
-  return `CA in Secret ${live?.secretName}: before ${what}, ${waitsFor}`;
+  const rotation = caRotation(snapshot, side);
+  if (rotation?.blockedBy === undefined || snapshot.takenAtMs - rotation.sinceMs < forMs) return undefined;
+  const what = rotation.next?.phase === "switch" ? "the new CA signs" : "the old CA is no longer trusted";
+  return `CA in Secret ${rotation.live.secretName}: before ${what}, ${rotation.blockedBy}`;
 }
 
-function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
+/** The CA of this side, when the operator can sign with it now. */
+function signingNow(snapshot: ClusterSnapshot, side: Side): SeenCertificate | undefined {
   const live = authorityOf(snapshot, side);
-  if (live === undefined || live.notBeforeMs > snapshot.takenAtMs) return undefined;
-  const { cluster } = snapshot;
-  const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
-  const { nextId, fingerprint: ownId, trust } = live;
-  // A CA may have several trusted certificates, all with the same name and key.
-  const isOwn = (leaf: SeenCertificate | undefined) => hasSigned(live, leaf);
+  return live === undefined || live.notBeforeMs > snapshot.takenAtMs ? undefined : live;
+}
+
+/** The rotation while the CA's Secret lists more than one CA. */
+function rotationOn(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate): Rotation | undefined {
+  const { nextId, fingerprint: ownId, trust, trustIds } = live;
+  const purposes = leavesOf(snapshot.cluster, side);
+  const leaves = purposes.map((purpose) => usable(snapshot, purpose));
+  const lateSecret = (isDone: (leaf: SeenCertificate | undefined) => boolean) => {
+    const late = purposes.find((_, n) => !isDone(leaves[n]));
+    return late && `Secret ${secretNameOf(snapshot.cluster, late)}`;
+  };
   const sinceMs = snapshot.takenAtMs - Math.min(...leaves.map((leaf) => leaf?.knownForMs ?? 0));
   // When the CA expires, every client is cut off. So late bindings no longer hold up the switch, nor the drop that must
   // precede another rotation.
-  const isEnding = live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS / 2;
-  if (nextId !== undefined && !live.trustIds.includes(nextId))
-    return { phase: "add", because: "its ca.crt lacks the next CA", live };
+  const areBindingsWaitedFor = side === "client" && live.notAfterMs - snapshot.takenAtMs > NEXT_BEFORE_MS / 2;
   if (nextId !== undefined) {
-    const isReached =
-      leaves.every((leaf) => hasReached(snapshot, side, leaf, nextId)) && isTrusted(snapshot, side, nextId);
-    if (!isReached) return undefined;
-    const waitsFor = side === "peer" || isEnding ? undefined : whyBindingsLackCa(snapshot, [nextId], sinceMs);
-    return { phase: "switch", because: "every member trusts the next CA", live, waitsFor, sinceMs };
+    const base = { kind: "CARotation", round: "AcceptBoth", from: ownId, to: nextId, live, sinceMs } as const;
+    if (!trustIds.includes(nextId)) {
+      const because = "its ca.crt lacks the next CA";
+      return { ...base, waitsFor: `Secret ${live.secretName}: ${because}`, next: { phase: "add", because, live } };
+    }
+    const lacking = membersWithoutCa(snapshot, side, [nextId]);
+    if (lacking.length > 0) return { ...base, waitsFor: notTrustingBothText(lacking) };
+    const late = lateSecret((leaf) => hasReached(snapshot, side, leaf, nextId));
+    if (late !== undefined)
+      return { ...base, waitsFor: `${late} has to list the new CA in ca.crt${forLong(snapshot, side)}` };
+    const next = { phase: "switch", because: "every member trusts the next CA", live } as const;
+    const blockedBy = areBindingsWaitedFor ? whyBindingsLackCa(snapshot, [nextId], sinceMs) : undefined;
+    return { ...base, waitsFor: blockedBy ?? "the new CA signs next", next, blockedBy };
   }
-  if (live.trustIds.length > 1) {
-    const isReached = leaves.every((leaf) => isOwn(leaf) && hasReached(snapshot, side, leaf, ownId));
-    const because = "every certificate that the old CA signed is replaced";
-    // A pod created to use a certificate of the new CA also trusts that CA.
-    if (!isReached || membersUsingOtherCa(snapshot, side, live).length > 0) return undefined;
-    const waitsFor =
-      side === "peer" || isEnding
-        ? undefined
-        : whyBindingsUsePreviousCa(snapshot, (signerId) => hasSigned(live, { signerId, trust }), sinceMs);
-    return { phase: "drop", because, live, waitsFor, sinceMs };
-  }
-  // An unfinished rotation comes first: every certificate must be signed by this CA before the next one is created.
-  if (!leaves.every(isOwn)) return undefined;
-  const asked = rotationWish(snapshot.cluster, side);
+  if (trustIds.length <= 1) return undefined;
+  const from = trustIds.find((id) => id !== ownId);
+  const base = { kind: "CARotation", round: "UseNew", from, to: ownId, live, sinceMs } as const;
+  // A pod created to use a certificate of the new CA also trusts that CA.
+  const late = lateSecret((leaf) => hasSigned(live, leaf) && hasReached(snapshot, side, leaf, ownId));
+  if (late !== undefined)
+    return { ...base, waitsFor: `${late} has to hold a certificate of the new CA${forLong(snapshot, side)}` };
+  const users = membersUsingOtherCa(snapshot, side, live);
+  if (users.length > 0) return { ...base, waitsFor: `${users.join(", ")} may still use a certificate of the old CA` };
+  const isNew = (signerId: string) => hasSigned(live, { signerId, trust });
+  const next = { phase: "drop", because: "every certificate that the old CA signed is replaced", live } as const;
+  const blockedBy = areBindingsWaitedFor ? whyBindingsUsePreviousCa(snapshot, isNew, sinceMs) : undefined;
+  return { ...base, waitsFor: blockedBy ?? "the old CA is dropped next", next, blockedBy };
+}
+
+/** On the client side applications need time to reread the Secret. */
+function forLong({ rereadWithinMs }: ClusterSnapshot, side: Side): string {
+  return side === "peer" ? "" : ` for ${rereadWithinMs / 1_000} s`;
+}
+
+/** The step that begins a rotation, or that lets the annotation request one again. */
+function dueAtRest(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate): Due | undefined {
+  const { cluster, takenAtMs } = snapshot;
+  // An unfinished rotation comes first: every certificate must be signed by this CA before the next one is created. A CA
+  // may have several trusted certificates, all with the same name and key.
+  const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
+  if (!leaves.every((leaf) => hasSigned(live, leaf))) return undefined;
+  const asked = rotationWish(cluster, side);
   if (asked !== undefined && live.rotatedFor !== asked)
     return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATION} requests a new CA`, live };
-  if (live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS)
+  if (live.notAfterMs - takenAtMs <= NEXT_BEFORE_MS)
     return { phase: "add", because: `the CA expires at ${rfc3339(live.notAfterMs)}`, live };
   if (asked === undefined && live.rotatedFor !== undefined)
     return { phase: "forget", because: `the annotation ${ROTATE_CA_ANNOTATION} has been removed`, live };
   return undefined;
 }
-
 /**
  * Whether the certificate's Secret lists the CA and, on the client side, has done so for as long as applications take
  * to reread it. What members themselves trust and use is read from their pods.
@@ -122,8 +162,4 @@ export function hasReached(
 ): boolean {
   const isLong = side === "peer" || (leaf !== undefined && leaf.knownForMs >= snapshot.rereadWithinMs);
   return isLong && leaf?.trustIds.includes(authorityId) === true;
-}
-
-function isTrusted(snapshot: ClusterSnapshot, side: Side, id: string): boolean {
-  return membersWithoutCa(snapshot, side, [id]).length === 0;
 }

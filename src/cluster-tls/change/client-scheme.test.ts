@@ -5,7 +5,7 @@ import { NEWER, withPod, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { asking, certified } from "#kit/snapshots/cluster-steps.ts";
 import { bundle, OWN } from "#kit/snapshots/cluster-tls.ts";
 import { HAS, switching, turnedTo, WITHOUT } from "#kit/snapshots/scheme-change.ts";
-import { clientSide, leftMs, servedStatus } from "./client-scheme.ts";
+import { clientSide, remainingMs, servedStatus } from "./client-scheme.ts";
 
 // How members change the scheme that they serve to clients.
 
@@ -95,7 +95,7 @@ describe("the client side of the member template:", () => {
 });
 
 test("plaintextFor is counted from the recorded time at which every member serves both schemes", () => {
-  const left = (given: ClusterSnapshot) => leftMs(given);
+  const left = (given: ClusterSnapshot) => remainingMs(given);
   expect(left(switching({}, ["both", "both", "both"], LESS_AGO))).toBe(1_000);
   expect(left(switching({}, ["both", "both", "both"], "2026-01-01T10:00:00Z"))).toBe(0);
   expect(left(switching({}, ["both", "both", "both"]))).toBeUndefined();

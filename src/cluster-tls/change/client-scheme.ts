@@ -4,13 +4,14 @@ import { plaintextForMs, providerOf, servedBy } from "#api/tls.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 import { isReady } from "#kube/pod.ts";
+import type { TlsChange } from "./change.ts";
 
 // How do clients move to TLS, and back?
-//   etcd serves http and https on one port. First every member serves both. Then clients have the time of
-//   spec.tls.client.plaintextFor to move. Then no member serves the old scheme.
-//   Each stage is a change of the member template. The status records since when every member serves both.
+//   etcd serves http and https on one port. AcceptBoth: every member gets a template with both. UseNew: clients have the
+//   time of spec.tls.client.plaintextFor to move. DropOld: members no longer serve the old scheme.
+//   The status records since when every member serves both.
 // And if the change is reverted in between?
 //   A scheme is not dropped while some members serve only that one. Then all serve both again, and the time starts
 //   over.
@@ -19,19 +20,54 @@ type MemberTls = NonNullable<MemberTemplate["tls"]>;
 type ServedStatus = Pick<NonNullable<NonNullable<EtcdClusterStatus["tls"]>["client"]>, "scheme" | "bothServedSince">;
 type ClientSide = Omit<NonNullable<MemberTls["client"]>, "verifyClients">;
 
+/** The change of the scheme for clients, until they serve only the one that `spec.tls` requests. */
+export const clientSchemeChange = remembered((snapshot): TlsChange | undefined => {
+  const { cluster, peers, pods, takenAtMs } = snapshot;
+  // A missing spec.tls requests no change.
+  if (peers.length === 0 || cluster.spec.tls === undefined) return undefined;
+  const to: Scheme = providerOf(cluster.spec, "client") === "None" ? "http" : "https";
+  const from = other(to);
+  const change = { kind: "Scheme", from, to } as const;
+  const isServed = peers.every(({ spec }) => servedBy(spec).includes(to));
+  const isDropping = peers.some(({ spec }) => !servedBy(spec).includes(from));
+  const leftMs = remainingMs(snapshot);
+  if (!isServed || (!isDropping && leftMs === undefined))
+    return {
+      ...change,
+      round: "AcceptBoth",
+      waitsFor: "members are being updated to serve clients both with and without TLS",
+    };
+  if (!isDropping && leftMs !== 0) {
+    const kind = to === "http" ? "with" : "without";
+    const until = rfc3339(takenAtMs + (leftMs ?? 0));
+    return {
+      ...change,
+      round: "UseNew",
+      waitsFor: `clients ${kind} TLS are served until ${until} (spec.tls.client.plaintextFor)`,
+    };
+  }
+  const left = peers.filter((peer) => servedBy(peer.spec).includes(from) || servedByPod(pods, peer) === from);
+  const names = left.map(({ metadata }) => metadata.name);
+  if (names.length === 0) return undefined;
+  return { ...change, round: "DropOld", waitsFor: `still to restart without ${from} for clients: ${names.join(", ")}` };
+});
+
+/** The scheme that the member's pod serves; https when it serves both. Without a pod, that of its next pod. */
+function servedByPod(pods: ClusterSnapshot["pods"], { metadata, spec }: EtcdPeer): Scheme {
+  const pod = pods.get(metadata.name);
+  if (pod === undefined) return servedBy(spec).includes("https") ? "https" : "http";
+  return pod.metadata.annotations?.[CLIENT_SCHEME_ANNOTATION] === "https" ? "https" : "http";
+}
+
 /**
  * The client side of the TLS template of members.
  * @param issued the certificate and trust to serve with, when they exist
  * @returns `undefined` when members serve http only
  */
 export function clientSide(snapshot: ClusterSnapshot, issued: ClientSide | undefined): ClientSide | undefined {
-  const { cluster, peers } = snapshot;
-  const wanted: Scheme = providerOf(cluster.spec, "client") === "None" ? "http" : "https";
-  const isEnough = peers.every(({ spec }) => servedBy(spec).includes(wanted));
-  const isDropping = peers.some(({ spec }) => !servedBy(spec).includes(other(wanted)));
-  const isOneKind = peers.length === 0 || (isEnough && (isDropping || leftMs(snapshot) === 0));
-  if (issued === undefined || (isOneKind && wanted === "http")) return undefined;
-  return isOneKind ? issued : { ...issued, plaintext: true };
+  const { round } = clientSchemeChange(snapshot) ?? {};
+  if (issued !== undefined && (round === "AcceptBoth" || round === "UseNew")) return { ...issued, plaintext: true };
+  return providerOf(snapshot.cluster.spec, "client") === "None" ? undefined : issued;
 }
 
 function other(scheme: Scheme): Scheme {
@@ -41,7 +77,7 @@ function other(scheme: Scheme): Scheme {
 /**
  * How much longer members serve both http and https, in milliseconds. `undefined` while not every member serves both.
  */
-export function leftMs(snapshot: ClusterSnapshot): number | undefined {
+export function remainingMs(snapshot: ClusterSnapshot): number | undefined {
   const { cluster, takenAtMs } = snapshot;
   const since = cluster.status?.tls?.client?.bothServedSince;
   if (since === undefined || !snapshot.peers.every(({ spec }) => servesBoth(spec))) return undefined;
@@ -58,13 +94,7 @@ export function servedStatus(snapshot: ClusterSnapshot): ServedStatus {
   const { scheme, bothServedSince } = cluster.status?.tls?.client ?? {};
   if (peers.length === 0 || (cluster.spec.tls === undefined && scheme === undefined))
     return { ...(scheme && { scheme }), ...(bothServedSince && { bothServedSince }) };
-  // A member without a pod counts by the template of its next pod.
-  const isServed = peers.every((peer) => {
-    const pod = pods.get(peer.metadata.name);
-    return pod === undefined
-      ? servedBy(peer.spec).includes("https")
-      : pod.metadata.annotations?.[CLIENT_SCHEME_ANNOTATION] === "https";
-  });
+  const isServed = peers.every((peer) => servedByPod(pods, peer) === "https");
   const since = peers.every(({ spec }) => servesBoth(spec))
     ? (bothServedSince ?? (peers.every((peer) => isUp(snapshot, peer)) ? rfc3339(takenAtMs) : undefined))
     : undefined;

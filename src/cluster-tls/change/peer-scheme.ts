@@ -3,22 +3,21 @@ import type { MemberTemplate } from "#api/revision.ts";
 import { providerOf, reachedBy } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type KnownMember, knownMembers, memberNamed } from "#cluster/members/members.ts";
-import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, peerNamed, remembered, urlOf } from "#cluster/snapshot.ts";
+import { mountedIn } from "#cluster-tls/check/trusted.ts";
 import type { Pod } from "#kube/kinds.ts";
+import type { TlsChange } from "./change.ts";
 
 // How do running members move to peer TLS, and back?
-//   First every member gets a peer certificate and trust, and keeps its http URL: from then on it can dial both
-//   schemes. Then one member at a time changes its URL: etcd gets the new peer URL, and the member restarts with an
-//   https listener.
-//   Back the same way: first every member returns to an http URL, then the certificates are removed. Each stage is a
-//   change of the member template, which the update rolls out.
+//   On: AcceptBoth: every member gets a peer certificate and trust, and keeps its http URL: from then on it can dial both
+//   schemes. UseNew: one member at a time changes its URL: etcd gets the new peer URL, and the member restarts with an
+//   https listener. There is nothing to drop.
+//   Off: members can dial both already. UseNew: every member returns to an http URL. DropOld: the certificates are
+//   removed.
 // What if a member restarts in between, or its URL has changed and its listener has not?
 //   It cannot be dialled, but it dials the others, and etcd answers over those connections: it still works as follower
 //   and leader. Two such members could not reach each other, so there is never more than one. Tested with etcd 3.5, 3.6
 //   and 3.7: test/etcd/tls-switch-peers.test.ts.
-// How is progress known?
-//   From EtcdPeers, pods and etcd's member list. So the switch continues after any interruption, and reverses when the
-//   change is reverted.
 
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
 type PeerSide = NonNullable<MemberTls["peer"]>;
@@ -72,6 +71,51 @@ export function membersWithoutCertificate(snapshot: ClusterSnapshot): readonly s
   return [...bare.map(({ metadata }) => metadata.name), ...unmanaged.map(({ name }) => name)];
 }
 
+/** The change of the scheme between members, until they have the one that `spec.tls` requests. */
+export const peerSchemeChange = remembered((snapshot): TlsChange | undefined => {
+  const { cluster, peers } = snapshot;
+  // A missing spec.tls requests no change.
+  if (peers.length === 0 || cluster.spec.tls === undefined) return undefined;
+  return providerOf(cluster.spec, "peer") === "None" ? turningOff(snapshot) : turningOn(snapshot);
+});
+
+function turningOn(snapshot: ClusterSnapshot): TlsChange | undefined {
+  const { peers } = snapshot;
+  const on = { kind: "Scheme", from: "http", to: "https" } as const;
+  const http = peers.filter(({ spec }) => reachedBy(spec) === "http");
+  if (http.length < peers.length) {
+    const changing = [...new Set([...http.map(({ metadata }) => metadata.name), ...membersChangingScheme(snapshot)])];
+    return changing.length === 0
+      ? undefined
+      : { ...on, round: "UseNew", waitsFor: `still to restart with an https peer URL: ${changing.join(", ")}` };
+  }
+  const bare = membersWithoutCertificate(snapshot);
+  if (bare.length > 0) {
+    const waitsFor = `peer URLs change to https once ${bare.join(", ")} can dial the others over TLS`;
+    return { ...on, round: "AcceptBoth", waitsFor };
+  }
+  const joining = peers.filter(({ spec }) => spec.bootstrap !== undefined).map(({ metadata }) => metadata.name);
+  if (joining.length > 0)
+    return {
+      ...on,
+      round: "AcceptBoth",
+      waitsFor: `peer URLs change to https once these members have joined: ${joining.join(", ")}`,
+    };
+  return { ...on, round: "UseNew", waitsFor: "members restart with https peer URLs" };
+}
+
+function turningOff(snapshot: ClusterSnapshot): TlsChange | undefined {
+  const off = { kind: "Scheme", from: "https", to: "http" } as const;
+  if (!mayDropCertificates(snapshot))
+    return { ...off, round: "UseNew", waitsFor: "members restart with http peer URLs" };
+  const left = snapshot.peers.filter(({ metadata, spec }) => {
+    return spec.tls?.peer !== undefined || mountedIn(snapshot.pods.get(metadata.name), "peer") !== undefined;
+  });
+  const names = left.map(({ metadata }) => metadata.name);
+  if (names.length === 0) return undefined;
+  return { ...off, round: "DropOld", waitsFor: `still to restart without certificates: ${names.join(", ")}` };
+}
+
 /**
  * The peer side of the TLS template of members.
  * @param issued the certificate and trust to use, when they exist
@@ -83,12 +127,10 @@ export function peerSide(
 ): PeerSide | undefined {
   const { cluster, peers } = snapshot;
   if (issued === undefined || peers.length === 0) return issued;
-  const hasHttpsUrl = peers.some(({ spec }) => reachedBy(spec) === "https");
+  const { round } = peerSchemeChange(snapshot) ?? {};
   if (providerOf(cluster.spec, "peer") === "None")
-    return mayDropCertificates(snapshot) ? undefined : { ...issued, scheme: "http" };
-  const isKnown =
-    membersWithoutCertificate(snapshot).length === 0 && peers.every(({ spec }) => spec.bootstrap === undefined);
-  return hasHttpsUrl || isKnown ? issued : { ...issued, scheme: "http" };
+    return round === "UseNew" ? { ...issued, scheme: "http" } : undefined;
+  return round === "AcceptBoth" ? { ...issued, scheme: "http" } : issued;
 }
 
 /**
@@ -98,8 +140,8 @@ function mayDropCertificates(snapshot: ClusterSnapshot): boolean {
   const { peers, pods, members } = snapshot;
   if (peers.some(({ spec }) => reachedBy(spec) === "https")) return false;
   if (peers.some(({ spec }) => spec.tls?.peer === undefined)) return true;
-  const areDeaf = [...pods.values()].every((pod) => listensBy(pod) === "http");
-  return areDeaf && members.is === "present" && knownMembers(snapshot).every(isListedByHttp(snapshot));
+  const areAllHttp = [...pods.values()].every((pod) => listensBy(pod) === "http");
+  return areAllHttp && members.is === "present" && knownMembers(snapshot).every(isListedByHttp(snapshot));
 }
 
 function isListedByHttp(snapshot: ClusterSnapshot) {

@@ -1,28 +1,14 @@
-import { providerOf, type Side } from "#api/tls.ts";
+import type { Side } from "#api/tls.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { effectiveTls } from "#cluster-tls/effective/effective.ts";
-import { memberTls } from "#cluster-tls/member-tls.ts";
 import { SIDES } from "#cluster-tls/read/purposes.ts";
-import { providerChanges } from "./provider-change.ts";
+import { schemeChange } from "./changes.ts";
+import { type ProviderChange, providerChanges } from "./provider-change.ts";
 
 /** The progress of a provider change, as a message. `undefined` when there is none. */
 export function providerChangeText(snapshot: ClusterSnapshot): string | undefined {
-  const told = SIDES.flatMap((side) => providerChangeTextOn(snapshot, side) ?? []);
-  return told.length === 0 ? undefined : told.join("; ");
+  return joined((side) => providerText(providerChanges(snapshot)[side], side));
 }
-
-function providerChangeTextOn(snapshot: ClusterSnapshot, side: Side): string | undefined {
-  const change = providerChanges(snapshot)[side];
-  return change.at === "settled" ? undefined : `tls.${side}: ${ROUND_TEXTS[change.at]}: ${change.why}`;
-}
-
-const ROUND_TEXTS = {
-  waiting: "members keep their certificates, since the requested ones cannot be used yet",
-  trust: "members restart to trust the new CA",
-  tell: "members trust the new CA, and clients are given time to trust it",
-  show: "members restart with the requested certificates",
-  hand: "members use the requested certificates, and still trust the previous CA",
-} as const;
 
 /**
  * What `spec.tls` requests and members cannot be given yet, although they run all that they can be given now.
@@ -30,22 +16,44 @@ const ROUND_TEXTS = {
  * members are to run and does not count.
  */
 export function pendingTls(given: ClusterSnapshot): string | undefined {
-  const snapshot = effectiveTls(given);
-  const both = providerChanges(snapshot);
-  const told = SIDES.flatMap((side) => {
-    const change = both[side].at === "hand" ? undefined : providerChangeTextOn(snapshot, side);
-    return change ?? whyNotSpeaking(given, side) ?? [];
+  const changes = providerChanges(effectiveTls(given));
+  return joined((side) => {
+    const change = changes[side];
+    const isGiven = change?.round === "UseNew" && change.membersDone;
+    return (isGiven ? undefined : providerText(change, side)) ?? pendingScheme(given, side);
   });
-  return told.length === 0 ? undefined : told.join("; ");
 }
 
-function whyNotSpeaking(snapshot: ClusterSnapshot, side: Side): string | undefined {
-  const tls = memberTls(snapshot);
-  const isAsked = providerOf(snapshot.cluster.spec, side) !== "None";
-  if (isAsked && tls?.[side] === undefined)
-    return `tls.${side}: members run without TLS until their certificates exist`;
-  if (side === "client" || tls?.peer?.scheme !== "http") return undefined;
-  return isAsked
-    ? "tls.peer: members keep http peer URLs until every member can dial over TLS"
-    : "tls.peer: members keep their certificates until every peer URL is http";
+function joined(textOf: (side: Side) => string | undefined): string | undefined {
+  const texts = SIDES.flatMap((side) => textOf(side) ?? []);
+  return texts.length === 0 ? undefined : texts.join("; ");
+}
+
+function providerText(change: ProviderChange | undefined, side: Side): string | undefined {
+  return change && `tls.${side}: ${roundText(change)}: ${change.waitsFor}`;
+}
+
+function roundText({ round, membersDone }: ProviderChange): string {
+  switch (round) {
+    case "Prepare":
+      return "members keep their certificates, since the requested ones cannot be used yet";
+    case "AcceptBoth":
+      return membersDone
+        ? "members trust the new CA, and clients are given time to trust it"
+        : "members restart to trust the new CA";
+    case "UseNew":
+      return membersDone
+        ? "members use the requested certificates, and still trust the previous CA"
+        : "members restart with the requested certificates";
+  }
+}
+
+function pendingScheme(given: ClusterSnapshot, side: Side): string | undefined {
+  const change = schemeChange(given, side);
+  if (change?.round === "Prepare") return `tls.${side}: ${change.waitsFor}`;
+  if (side === "client") return undefined;
+  if (change?.round === "AcceptBoth")
+    return "tls.peer: members keep http peer URLs until every member can dial over TLS";
+  const isTurnedOff = change?.round === "UseNew" && change.to === "http";
+  return isTurnedOff ? "tls.peer: members keep their certificates until every peer URL is http" : undefined;
 }

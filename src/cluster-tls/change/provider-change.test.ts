@@ -4,6 +4,7 @@ import { planCluster } from "#cluster/plan.ts";
 import { tlsReady } from "#cluster-tls/check/tls-ready.ts";
 import { guarded } from "#kit/snapshots/cluster-auth.ts";
 import { bundle, NEXT, OWN, secured, THEIRS } from "#kit/snapshots/cluster-tls.ts";
+import { stageOf } from "#kit/snapshots/tls-stage.ts";
 import { ChangeRun } from "#kit/sweeps/tls-change.ts";
 import { providerChanges } from "./provider-change.ts";
 
@@ -189,7 +190,10 @@ describe("a third source that is requested during the change to the second is re
 describe("a third source is reached when the first Secrets are lost during the change to the second", () => {
   test.each([1, 2])("after %i restarts on the way to the second", (turns) => {
     const change = leaving();
-    while (providerChanges(change.snapshot).client.at !== "show" || providerChanges(change.snapshot).peer.at !== "show")
+    while (
+      stageOf(providerChanges(change.snapshot).client) !== "UseNew" ||
+      stageOf(providerChanges(change.snapshot).peer) !== "UseNew"
+    )
       change.step();
     const { restarts } = change;
     while (change.restarts < restarts + turns) change.step();
@@ -223,7 +227,10 @@ describe("a change continues when a Secret in use is lost and not recreated:", (
     { name: "the server certificate and its CA", lost: ["my-etcd-server-tls", "my-etcd-client-ca"] },
   ])("$name, once all members trust both sources", ({ lost }) => {
     const change = leaving();
-    while (providerChanges(change.snapshot).client.at !== "show" || providerChanges(change.snapshot).peer.at !== "show")
+    while (
+      stageOf(providerChanges(change.snapshot).client) !== "UseNew" ||
+      stageOf(providerChanges(change.snapshot).peer) !== "UseNew"
+    )
       change.step();
     change.step();
     for (const name of lost) change.lose(name);
@@ -287,7 +294,7 @@ describe("nothing changes while the requested certificate", () => {
     change.bring(["operator"], operator);
     change.run();
     expect(change.restarts).toBe(0);
-    expect(providerChanges(change.snapshot).client).toMatchObject({ at: "waiting" });
+    expect(providerChanges(change.snapshot).client).toMatchObject({ round: "Prepare" });
     expect(told(change)).toContain(says);
   });
 });

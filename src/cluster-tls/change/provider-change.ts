@@ -1,5 +1,5 @@
 import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
-import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import { areClientsVerified, issuerOf, providerOf, type Side } from "#api/tls.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { vouches } from "#certificates/trust.ts";
 import { whyStranger } from "#cluster/auth/users.ts";
@@ -7,89 +7,109 @@ import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from 
 import { whyBindingsLackCa, whyBindingsUsePreviousCa } from "#cluster-tls/change/bindings.ts";
 import { type CertificateProblem, certificateProblem } from "#cluster-tls/check/certificate-problem.ts";
 import { membersWithoutCa, mergeBundles, secretsInUse, trustInUse } from "#cluster-tls/check/trusted.ts";
-import { certificateIn, usesRequestedCertificate } from "#cluster-tls/effective/previous.ts";
+import { certificateIn, previousTls, usesRequestedCertificate } from "#cluster-tls/effective/previous.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { isOurs, isUnverified, seen, usable, whyTooLong } from "#cluster-tls/read/usable.ts";
+import { notTrustingBothText } from "#cluster-tls/read/words.ts";
 import { isCaEnding } from "./ca-end.ts";
+import type { Round, TlsChange } from "./change.ts";
 
-// How do members move to certificates of another source, while all members and clients stay connected?
-//   Stage waiting: the requested certificates must exist and be valid. Until then nothing changes.
-//   Stage trust: members restart one at a time to trust the CAs of both. Clients get both CAs, too.
-//   Stage tell: wait for clients to reload the bundle, as long as in a CA rotation. Clients that cannot get it are
-//   waited for until the current certificate is about to expire.
-//   Stage show: members restart one at a time to use the new certificate.
-//   Stage hand: the operator and applications move to the new certificate.
-//   Stage settled: the previous CA is no longer trusted; members restart one at a time.
-// Progress is derived from EtcdPeers, pods, Secrets and status.tls. A stage that an EtcdPeer has begun is
-// continued, whatever times a restarted operator has counted, so members never alternate between two certificates.
+// How do members move to certificates of another provider, issuer or Secret?
+//   Prepare: the requested certificates must exist and be valid. Until then nothing changes.
+//   AcceptBoth: members trust the CAs of both. Clients get both CAs, too, and have time to reload the bundle, as long as
+//   in a CA rotation. Clients that cannot get it are waited for until the current certificate is about to expire.
+//   UseNew: members use the new certificate. Then the operator and applications move to it.
+//   DropOld: the previous CA is no longer trusted (changes.ts).
+// What if an operator restarts in between?
+//   A round that an EtcdPeer has begun is continued, whatever times the new process has counted. So members never
+//   alternate between two certificates.
 
-export type ProviderChange =
-  | { readonly at: "settled" }
-  | {
-      readonly at: "waiting" | "trust" | "tell" | "show" | "hand";
-      readonly why: string;
-      /**
-       * Every CA that signs a certificate in use during the change, in PEM. While `waiting`: the CAs that members trust
-       * now.
-       */
-      readonly both: string;
-    };
-
-const SETTLED: ProviderChange = { at: "settled" };
-
-/** The stage of the provider change, for each side. */
-export const providerChanges = remembered(
-  (snapshot): { readonly peer: ProviderChange; readonly client: ProviderChange } => {
-    const client = providerChangeOf(snapshot, "client");
-    return { peer: providerChangeOf(snapshot, "peer", client), client };
-  },
-);
-
-/** The CAs that clients have to trust during the change. `undefined` when the members' own bundle is enough. */
-export function bundleOfBoth(change: ProviderChange): string | undefined {
-  return "both" in change ? change.both : undefined;
+export interface ProviderChange extends TlsChange {
+  readonly kind: "Provider";
+  readonly round: Exclude<Round, "DropOld">;
+  /** Whether every member has done its part of the round, so that only clients are waited for. */
+  readonly membersDone: boolean;
+  /**
+   * Every CA that signs a certificate in use during the change, in PEM. In round Prepare: the CAs that members trust
+   * now.
+   */
+  readonly bundle: string;
 }
 
-/** @param other the stage of the other side: one restart can serve both */
-function providerChangeOf(snapshot: ClusterSnapshot, side: Side, other?: ProviderChange): ProviderChange {
+/** Whether every member trusts the requested certificates: from its next restart it uses them. */
+export function isNewTrusted({ round, membersDone }: ProviderChange): boolean {
+  return round === "UseNew" || (round === "AcceptBoth" && membersDone);
+}
+
+interface ProviderChanges {
+  readonly peer: ProviderChange | undefined;
+  readonly client: ProviderChange | undefined;
+}
+
+/** The provider change of each side until its last round, in which members drop the previous CA. */
+export const providerChanges = remembered((snapshot): ProviderChanges => {
+  const client = providerChangeOf(snapshot, "client");
+  return { peer: providerChangeOf(snapshot, "peer", client), client };
+});
+
+/** @param other the change of the other side: one restart can serve both */
+function providerChangeOf(snapshot: ClusterSnapshot, side: Side, other?: ProviderChange): ProviderChange | undefined {
   const name = secretNameOf(snapshot.cluster, SHOWN_ON[side]);
   const inUse = secretsInUse(snapshot, side);
   const shown = usable(snapshot, SHOWN_ON[side]);
-  if (name === undefined || inUse.size === 0) return SETTLED;
+  if (name === undefined || inUse.size === 0) return undefined;
   const others = [...inUse].filter((each) => each !== name);
-  if (others.length === 0) return side === "peer" || shown === undefined ? SETTLED : clientsMoving(snapshot, shown);
-  const why = whyNotWhole(snapshot, side);
+  if (others.length === 0) return side === "peer" || shown === undefined ? undefined : clientsMoving(snapshot, shown);
   const inTrust = trustInUse(snapshot, side);
-  const waiting = (because: string): ProviderChange => ({
-    at: "waiting",
-    both: mergeBundles(...inTrust),
-    why: because,
-  });
-  if (why !== undefined || shown === undefined) return waiting(why ?? `Secret ${name} is being read`);
-  const both = mergeBundles(...inTrust, shown.trust);
-  const excess = whyTooLong(both);
+  const prepare = (waitsFor: string) =>
+    changeTo(snapshot, side, { round: "Prepare", membersDone: false, waitsFor, bundle: mergeBundles(...inTrust) });
+  const why = whyNotWhole(snapshot, side);
+  if (why !== undefined || shown === undefined) return prepare(why ?? `Secret ${name} is being read`);
+  const bundle = mergeBundles(...inTrust, shown.trust);
+  const excess = whyTooLong(bundle);
   if (excess !== undefined)
-    return waiting(`the certificates in ca.crt of Secret ${name} and those that members trust now have ${excess}`);
-  const lacking = membersWithoutCa(snapshot, side, shown.trustIds, both);
-  if (lacking.length > 0)
-    return { at: "trust", both, why: `${lacking.join(", ")} ${does(lacking)} not trust both yet` };
+    return prepare(`the certificates in ca.crt of Secret ${name} and those that members trust now have ${excess}`);
+  const accept = (membersDone: boolean, waitsFor: string) =>
+    changeTo(snapshot, side, { round: "AcceptBoth", membersDone, waitsFor, bundle });
+  const lacking = membersWithoutCa(snapshot, side, shown.trustIds, bundle);
+  if (lacking.length > 0) return accept(false, notTrustingBothText(lacking));
   if (!hasBegun(snapshot, side)) {
-    const isAhead = other?.at === "trust" || other?.at === "tell";
     const isEnding = others.some((each) => isWorthless(snapshot, side, each));
-    const untold = side === "client" ? whyClientsLackCa(snapshot, shown, isEnding) : isAhead ? other.why : undefined;
-    if (untold !== undefined) return { at: "tell", both, why: untold };
+    const late =
+      side === "client"
+        ? whyClientsLackCa(snapshot, shown, isEnding)
+        : other?.round === "AcceptBoth"
+          ? other.waitsFor
+          : undefined;
+    if (late !== undefined) return accept(true, late);
   }
-  return { at: "show", both, why: `members still use Secret ${others.join(", ")}` };
+  const waitsFor = `members still use Secret ${others.join(", ")}`;
+  return changeTo(snapshot, side, { round: "UseNew", membersDone: false, waitsFor, bundle });
+}
+
+function changeTo(
+  snapshot: ClusterSnapshot,
+  side: Side,
+  progress: Pick<ProviderChange, "round" | "membersDone" | "waitsFor" | "bundle">,
+): ProviderChange {
+  const previous = previousTls(snapshot);
+  const from = previous && sourceText(previous.cluster, side);
+  return { kind: "Provider", from, to: sourceText(snapshot.cluster, side), ...progress };
+}
+
+/** The source of the certificates that `spec.tls` of this cluster requests. */
+function sourceText(cluster: ClusterSnapshot["cluster"], side: Side): string {
+  const provider = providerOf(cluster.spec, side);
+  if (provider === "Secret") return `Secret ${secretNameOf(cluster, SHOWN_ON[side])}`;
+  if (provider !== "CertManager") return provider;
+  const { kind, name } = issuerOf(cluster.spec, side);
+  return `${kind} ${name}`;
 }
 
 /** Whether some member's EtcdPeer has the requested Secret. From then on members do not return to the previous one. */
 export function hasBegun({ cluster, peers }: ClusterSnapshot, side: Side): boolean {
   const name = secretNameOf(cluster, SHOWN_ON[side]);
   return name !== undefined && peers.some(({ spec }) => spec.tls?.[side]?.secretName === name);
-}
-
-function does(names: readonly string[]): string {
-  return names.length === 1 ? "does" : "do";
 }
 
 /** Problems of the requested certificates of members and the operator. */
@@ -124,7 +144,7 @@ function whyMismatched(snapshot: ClusterSnapshot): string | undefined {
  * or none is known.
  */
 export function whyUserMustAct(snapshot: ClusterSnapshot, side: Side): string | undefined {
-  if (providerChanges(snapshot)[side].at !== "waiting") return undefined;
+  if (providerChanges(snapshot)[side]?.round !== "Prepare") return undefined;
   const problems = problemsOf(snapshot, side);
   const theirs = problems.filter(({ needsUser }) => needsUser).map(({ message }) => message);
   if (theirs.length > 0) return [...new Set(theirs)].join("; ");
@@ -172,8 +192,8 @@ function whyClientsLackCa(
   if (late !== undefined) return late;
   const given = publishedCertificate(snapshot);
   if (given === undefined) return undefined;
-  const isTold = trustIds.every((id) => given.trustIds.includes(id));
-  if (isTold ? given.knownForMs >= rereadWithinMs : isEnding) return undefined;
+  const hasNewCa = trustIds.every((id) => given.trustIds.includes(id));
+  if (hasNewCa ? given.knownForMs >= rereadWithinMs : isEnding) return undefined;
   return isOurs(snapshot, given)
     ? `Secret ${given.secretName} has to list the new CA in ca.crt for ${rereadWithinMs / 1_000} s`
     : undefined;
@@ -187,38 +207,37 @@ function publishedCertificate(snapshot: ClusterSnapshot): SeenCertificate | unde
 }
 
 /**
- * Stage when all members use the requested certificate. Clients with a certificate of the previous CA have to replace
- * it before members stop trusting that CA.
+ * Round UseNew when all members use the requested certificate. Clients with a certificate of the previous CA have to
+ * replace it before members stop trusting that CA.
  */
-function clientsMoving(snapshot: ClusterSnapshot, shown: SeenCertificate): ProviderChange {
+function clientsMoving(snapshot: ClusterSnapshot, shown: SeenCertificate): ProviderChange | undefined {
   const { peers, cluster, rereadWithinMs } = snapshot;
   const ids = new Set(shown.trustIds);
   const isMore = (trust: string) => trust !== shown.trust && parsedIn(trust).some((each) => !ids.has(idOf(each)));
   const inUse = peers.map(({ spec }) => spec.tls?.client?.trust ?? "");
   // Continue with the restarts that drop the previous CA.
-  if (inUse.some((trust) => !isMore(trust)) || !areClientsVerified(cluster.spec)) return SETTLED;
-  const both = mergeBundles(...trustInUse(snapshot, "client"), shown.trust);
+  if (inUse.some((trust) => !isMore(trust)) || !areClientsVerified(cluster.spec)) return undefined;
+  const bundle = mergeBundles(...trustInUse(snapshot, "client"), shown.trust);
+  const wait = (waitsFor: string) =>
+    changeTo(snapshot, "client", { round: "UseNew", membersDone: true, waitsFor, bundle });
   const operator = usable(snapshot, "operator");
   if (!usesRequestedCertificate(snapshot) || operator === undefined || !vouches(shown.trust, operator))
-    return { at: "hand", both, why: `the operator is about to use Secret ${secretNameOf(cluster, "operator")}` };
+    return wait(`the operator is about to use Secret ${secretNameOf(cluster, "operator")}`);
   // A client with a CA that no member trusts is cut off already: it is not waited for.
   const isAccepted = (signerId: string) =>
-    vouches(shown.trust, { signerId, trust: both }) || !vouches(both, { signerId, trust: both });
+    vouches(shown.trust, { signerId, trust: bundle }) || !vouches(bundle, { signerId, trust: bundle });
   const late = whyBindingsUsePreviousCa(snapshot, isAccepted, snapshot.takenAtMs - shown.signerForMs);
-  if (late !== undefined) return { at: "hand", both, why: late };
+  if (late !== undefined) return wait(late);
   const given = publishedCertificate(snapshot);
-  if (given === undefined || !isOurs(snapshot, given)) return SETTLED;
+  if (given === undefined || !isOurs(snapshot, given)) return undefined;
   const name = applicationCertificateName(cluster.metadata.name);
   if (!vouches(shown.trust, given)) {
-    const asks = `delete it once no application uses it: then its certificate is no longer accepted`;
-    const waits = "applications are about to get a new certificate";
-    const isTheirs = providerOf(cluster.spec, "client") === "Secret";
-    return {
-      at: "hand",
-      both,
-      why: `the certificate in Secret ${name} is signed by the previous CA; ${isTheirs ? asks : waits}`,
-    };
+    const isUserProvided = providerOf(cluster.spec, "client") === "Secret";
+    const next = isUserProvided
+      ? "delete it once no application uses it: then its certificate is no longer accepted"
+      : "applications are about to get a new certificate";
+    return wait(`the certificate in Secret ${name} is signed by the previous CA; ${next}`);
   }
-  if (given.signerForMs >= rereadWithinMs) return SETTLED;
-  return { at: "hand", both, why: `Secret ${name} has to hold its new certificate for ${rereadWithinMs / 1_000} s` };
+  if (given.signerForMs >= rereadWithinMs) return undefined;
+  return wait(`Secret ${name} has to hold its new certificate for ${rereadWithinMs / 1_000} s`);
 }

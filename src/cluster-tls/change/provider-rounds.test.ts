@@ -46,10 +46,11 @@ import {
   withHandout,
 } from "#kit/snapshots/provider-change.ts";
 import { switching, WITHOUT } from "#kit/snapshots/scheme-change.ts";
+import { stageOf } from "#kit/snapshots/tls-stage.ts";
 import type { ConfigMap } from "#kube/kinds.ts";
-import { bundleOfBoth, hasBegun, isUnread, providerChanges } from "./provider-change.ts";
+import { hasBegun, isUnread, providerChanges } from "./provider-change.ts";
 
-// Stages of a provider change, for single observations. Whole changes are in course.test.ts.
+// Rounds of a provider change, for single observations. Whole changes are in provider-change.test.ts.
 
 /** Applications reread their files once an hour; the ConfigMap has had its content for long. */
 function hourly(snapshot: ClusterSnapshot): ClusterSnapshot {
@@ -66,48 +67,48 @@ const theirMap = present({
 const applications = { by: THEIRS, signerForMs: LONG };
 
 const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: string }[] = [
-  { name: "the requested Secret is in use", snapshot: certified, at: "settled" },
-  { name: "members have no TLS yet", snapshot: unissued({ stage: "recorded" }), at: "settled" },
+  { name: "the requested Secret is in use", snapshot: certified, at: "no change" },
+  { name: "members have no TLS yet", snapshot: unissued({ stage: "recorded" }), at: "no change" },
   {
     name: "members do not use the existing Secret yet",
     snapshot: withMade(unissued({ stage: "recorded" }), { server: {} }),
-    at: "settled",
+    at: "no change",
   },
-  { name: "TLS is not requested any more", snapshot: switching(WITHOUT, ["all", "all", "all"]), at: "settled" },
-  { name: "the Secret in use was not read", snapshot: withSeen(certified, { server: unknown("no") }), at: "settled" },
+  { name: "TLS is not requested any more", snapshot: switching(WITHOUT, ["all", "all", "all"]), at: "no change" },
+  { name: "the Secret in use was not read", snapshot: withSeen(certified, { server: unknown("no") }), at: "no change" },
   {
     name: "the requested Secret is missing",
     snapshot: goingTo(certified, { client: BROUGHT }),
-    at: "waiting",
+    at: "Prepare",
     why: "Secret foo/their-server, the server certificate of members, is missing",
   },
   {
     name: "the operator's requested Secret is missing",
     snapshot: withSeen(turnedClients, { operator: absent }),
-    at: "waiting",
+    at: "Prepare",
     why: "Secret foo/their-operator",
   },
   {
     name: "the requested certificate has expired",
     snapshot: withMade(turnedClients, { server: { ...theirs, lastsMs: -1 } }),
-    at: "waiting",
+    at: "Prepare",
     why: "has expired",
   },
   {
     name: "only the application's requested Secret is missing",
     snapshot: withMade(goingTo(certified, { client: issuer }), { server: theirs, operator: theirs }),
-    at: "trust",
+    at: "AcceptBoth",
   },
   {
     name: "members would reject the operator",
     snapshot: withMade(turnedClients, { operator: { ...theirs, by: NEXT, trust: bundle(NEXT, THEIRS) } }),
-    at: "waiting",
+    at: "Prepare",
     why: "so members would reject the operator",
   },
   {
     name: "members would reject the operator but require no client certificate",
     snapshot: withMade(notAsking(turnedClients), { operator: { ...theirs, by: NEXT, trust: bundle(NEXT, THEIRS) } }),
-    at: "trust",
+    at: "AcceptBoth",
   },
   {
     name: "the operator would reject members",
@@ -115,204 +116,216 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
       server: { ...theirs, trust: bundle(THEIRS, NEXT) },
       operator: { ...theirs, by: NEXT },
     }),
-    at: "waiting",
+    at: "Prepare",
     why: "so the operator would reject members",
   },
   {
     name: "etcd has authentication enabled and the operator's next common name is no administrator",
     snapshot: withAuth(withMade(turnedClients, { operator: { ...theirs, commonName: "ops" } }), { next: "ops" }),
-    at: "waiting",
+    at: "Prepare",
     why: "ops, its common name, is no administrator of etcd yet",
   },
   {
     name: "no member trusts both CAs yet",
     snapshot: turnedClients,
-    at: "trust",
+    at: "AcceptBoth",
     why: "my-etcd-0, my-etcd-1, my-etcd-2 do not trust both yet",
   },
   {
     name: "one member does not trust both CAs yet",
     snapshot: running(turnedClients, ["my-etcd-0", "my-etcd-1"], clientsOf("my-etcd-server-tls", ofBoth)),
-    at: "trust",
+    at: "AcceptBoth",
     why: "my-etcd-2 does not trust both yet",
   },
   {
     name: "clients did not get both CAs yet",
     snapshot: clientsTrusting,
-    at: "tell",
+    at: "AcceptBoth, members done",
     why: "ConfigMap my-etcd-ca has to list the new CA in ca.crt for 150 s",
   },
   {
     name: "the ConfigMap has had both CAs for less than 150 s",
     snapshot: telling(clientsTrusting, ofBoth, LONG - 1),
-    at: "tell",
+    at: "AcceptBoth, members done",
   },
   {
     name: "it is unknown since when the ConfigMap has both CAs",
     snapshot: telling(clientsTrusting, ofBoth, undefined),
-    at: "tell",
+    at: "AcceptBoth, members done",
   },
-  { name: "the ConfigMap lacks a CA", snapshot: telling(clientsTrusting, bundle(OWN), LONG), at: "tell" },
-  { name: "the ConfigMap is missing", snapshot: seenToo(told, { trustMap: absent }), at: "tell" },
-  { name: "the ConfigMap could not be read", snapshot: seenToo(told, { trustMap: unknown("no") }), at: "tell" },
+  {
+    name: "the ConfigMap lacks a CA",
+    snapshot: telling(clientsTrusting, bundle(OWN), LONG),
+    at: "AcceptBoth, members done",
+  },
+  { name: "the ConfigMap is missing", snapshot: seenToo(told, { trustMap: absent }), at: "AcceptBoth, members done" },
+  {
+    name: "the ConfigMap could not be read",
+    snapshot: seenToo(told, { trustMap: unknown("no") }),
+    at: "AcceptBoth, members done",
+  },
   {
     name: "the ConfigMap was not read",
     snapshot: seenToo(told, { trustMap: undefined } as never),
-    at: "tell",
+    at: "AcceptBoth, members done",
   },
   {
     name: "the ConfigMap belongs to another owner",
     snapshot: seenToo(told, { trustMap: theirMap, trustMapForMs: 0 }),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "the ConfigMap has both CAs for long enough",
     snapshot: told,
-    at: "show",
+    at: "UseNew",
     why: "members still use Secret my-etcd-server-tls",
   },
-  { name: "the ConfigMap has one of two additional CAs", snapshot: telling(ofTwo, ofBoth, LONG), at: "tell" },
-  { name: "the ConfigMap has both additional CAs", snapshot: telling(ofTwo, ofThree, LONG), at: "show" },
+  {
+    name: "the ConfigMap has one of two additional CAs",
+    snapshot: telling(ofTwo, ofBoth, LONG),
+    at: "AcceptBoth, members done",
+  },
+  { name: "the ConfigMap has both additional CAs", snapshot: telling(ofTwo, ofThree, LONG), at: "UseNew" },
   {
     name: "the client Secret has one of two additional CAs",
     snapshot: withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth, knownForMs: LONG }),
-    at: "tell",
+    at: "AcceptBoth, members done",
   },
   {
     name: "the change is back to provider Operator and the client Secret has had the CA for less than 150 s",
     snapshot: withMade(back, { application: { trust: ofBoth, knownForMs: LONG - 1 } }),
-    at: "tell",
+    at: "AcceptBoth, members done",
   },
   {
     name: "the change is back to provider Operator and the client Secret has had the CA for 150 s",
     snapshot: withMade(back, { application: { trust: ofBoth, knownForMs: LONG } }),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "the client Secret lacks the new CA",
     snapshot: withHandout(told, { knownForMs: LONG }),
-    at: "tell",
+    at: "AcceptBoth, members done",
     why: "Secret my-etcd-client has to list the new CA in ca.crt for 150 s",
   },
   {
     name: "the client Secret has had both CAs for 150 s",
     snapshot: withHandout(told, { trust: ofBoth, knownForMs: LONG }),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "the client Secret has had both CAs for less than 150 s",
     snapshot: withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 }),
-    at: "tell",
+    at: "AcceptBoth, members done",
   },
   {
     name: "the client Secret belongs to another owner",
     snapshot: withHandout(told, { isOurs: false }),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "a member uses the new certificate and the operator has just restarted",
     snapshot: telling(running(told, ["my-etcd-0"], clientsOf("their-server", ofBoth)), ofBoth, 0),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "all members use the new certificate and the operator does not yet",
     snapshot: shown,
-    at: "hand",
+    at: "UseNew, members done",
     why: "the operator is about to use Secret their-operator",
   },
-  { name: "the operator uses its new certificate", snapshot: over, at: "settled" },
+  { name: "the operator uses its new certificate", snapshot: over, at: "no change" },
   {
     name: "the operator's new certificate could not be read",
     snapshot: withSeen(over, { operator: unknown("no") }),
-    at: "hand",
+    at: "UseNew, members done",
   },
   {
     name: "members that trust only the new CA would reject the operator",
     snapshot: withMade(over, { operator: { ...theirs, by: NEXT, trust: bundle(NEXT, THEIRS) } }),
-    at: "hand",
+    at: "UseNew, members done",
   },
   {
     name: "the client Secret has a certificate of the previous CA",
     snapshot: withHandout(over, { by: OWN }),
-    at: "hand",
+    at: "UseNew, members done",
     why: "the certificate in Secret my-etcd-client is signed by the previous CA; delete it once",
   },
   {
     name: "the client Secret is about to get the certificate of cert-manager",
     snapshot: withHandout(managed, { by: OWN }),
-    at: "hand",
+    at: "UseNew, members done",
     why: "the certificate in Secret my-etcd-client is signed by the previous CA; applications are about to get a new certificate",
   },
   {
     name: "the client Secret has a certificate of the new CA",
     snapshot: withHandout(over, applications),
-    at: "settled",
+    at: "no change",
   },
   {
     name: "the client Secret has had its new certificate for less than 150 s",
     snapshot: withHandout(over, { ...applications, signerForMs: LONG - 1 }),
-    at: "hand",
+    at: "UseNew, members done",
     why: "Secret my-etcd-client has to hold its new certificate for 150 s",
   },
   {
     name: "the client Secret belongs to another owner after the change",
     snapshot: withHandout(over, { isOurs: false }),
-    at: "settled",
+    at: "no change",
   },
   {
     name: "the ConfigMap has had both CAs for less than --reread-within",
     snapshot: { ...telling(clientsTrusting, ofBoth, 3_699_999), rereadWithinMs: 3_700_000 },
-    at: "tell",
+    at: "AcceptBoth, members done",
     why: "ConfigMap my-etcd-ca has to list the new CA in ca.crt for 3700 s",
   },
   {
     name: "the ConfigMap has had both CAs for --reread-within",
     snapshot: { ...telling(clientsTrusting, ofBoth, 3_700_000), rereadWithinMs: 3_700_000 },
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "the client Secret has had both CAs for less than --reread-within",
     snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_699_999 })),
-    at: "tell",
+    at: "AcceptBoth, members done",
     why: "Secret my-etcd-client has to list the new CA in ca.crt for 3700 s",
   },
   {
     name: "the client Secret has had both CAs for --reread-within",
     snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_700_000 })),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "the client Secret has had its new certificate for less than --reread-within",
     snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_699_999 })),
-    at: "hand",
+    at: "UseNew, members done",
     why: "Secret my-etcd-client has to hold its new certificate for 3700 s",
   },
   {
     name: "the client Secret has had its new certificate for --reread-within",
     snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_700_000 })),
-    at: "settled",
+    at: "no change",
   },
   {
     name: "some member trusts only the new CA already",
     snapshot: running(shown, ["my-etcd-2"], clientsOf("their-server", bundle(THEIRS))),
-    at: "settled",
+    at: "no change",
   },
   {
     name: "all members trust only the new CA",
     snapshot: running(shown, undefined, clientsOf("their-server", bundle(THEIRS))),
-    at: "settled",
+    at: "no change",
   },
   {
     name: "all members trust the same CAs in another order",
     snapshot: running(withMade(shown, { server: { ...theirs, trust: bundle(THEIRS, NEXT) } }), undefined, {
       ...clientsOf("their-server", bundle(NEXT, THEIRS)),
     }),
-    at: "settled",
+    at: "no change",
   },
   {
     name: "members use the new certificate and require no client certificate",
     snapshot: notAsking(shown),
-    at: "settled",
+    at: "no change",
   },
 ];
 
@@ -335,14 +348,14 @@ test("isUnread is true when a Secret was not read or etcd does not answer, and f
 test("members wait while the operator's next common name is no administrator of etcd", () => {
   const operator = present(made(told, "operator", { ...theirs, commonName: "ops" }));
   const { client } = providerChanges(withAuth(withSeen(told, { operator }), { next: "ops" }));
-  expect(client).toMatchObject({ at: "waiting", why: expect.stringContaining("no administrator of etcd yet") });
+  expect(client).toMatchObject({ round: "Prepare", waitsFor: expect.stringContaining("no administrator of etcd yet") });
 });
 
 describe("the client side of a provider change", () => {
-  test.each(clients)("is at stage $at when $name", ({ snapshot, at, why }) => {
+  test.each(clients)("is in round $at when $name", ({ snapshot, at, why }) => {
     const change = providerChanges(snapshot).client;
-    expect(change.at).toBe(at);
-    if (why !== undefined) expect("why" in change ? change.why : undefined).toContain(why);
+    expect(stageOf(change)).toBe(at);
+    if (why !== undefined) expect(change?.waitsFor).toContain(why);
   });
 });
 
@@ -354,56 +367,56 @@ function bothSides(client: NonNullable<typeof tlsOfAll.client>): ClusterSnapshot
 }
 
 const peers: { name: string; snapshot: ClusterSnapshot; at: string; why?: string }[] = [
-  { name: "the requested Secret is in use", snapshot: certified, at: "settled" },
-  { name: "TLS is not requested any more", snapshot: switching(WITHOUT, ["all", "all", "all"]), at: "settled" },
-  { name: "no member trusts the new CA yet", snapshot: leaving, at: "trust" },
-  { name: "the new Secret is missing", snapshot: withSeen(leaving, { peer: absent }), at: "waiting" },
-  { name: "only the server Secret is missing", snapshot: withSeen(leaving, { server: absent }), at: "trust" },
+  { name: "the requested Secret is in use", snapshot: certified, at: "no change" },
+  { name: "TLS is not requested any more", snapshot: switching(WITHOUT, ["all", "all", "all"]), at: "no change" },
+  { name: "no member trusts the new CA yet", snapshot: leaving, at: "AcceptBoth" },
+  { name: "the new Secret is missing", snapshot: withSeen(leaving, { peer: absent }), at: "Prepare" },
+  { name: "only the server Secret is missing", snapshot: withSeen(leaving, { server: absent }), at: "AcceptBoth" },
   {
     name: "both sides change and members do not trust both CAs of the client side yet",
     snapshot: bothSides(tlsOfAll.client!),
-    at: "tell",
+    at: "AcceptBoth, members done",
     why: "do not trust both yet",
   },
   {
     name: "both sides change and the ConfigMap lacks the new CA",
     snapshot: bothSides(clientsOf("my-etcd-server-tls", ofBoth).client),
-    at: "tell",
+    at: "AcceptBoth, members done",
     why: "ConfigMap my-etcd-ca has to list",
   },
   {
     name: "both sides change and the ConfigMap has the new CA",
     snapshot: telling(bothSides(clientsOf("my-etcd-server-tls", ofBoth).client), ofBoth, LONG),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "both sides change and the operator's requested Secret is missing",
     snapshot: withSeen(bothSides(tlsOfAll.client!), { operator: absent }),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "all members trust the new CA",
     snapshot: turnedTrusting,
-    at: "show",
+    at: "UseNew",
     why: "members still use Secret my-etcd-peer-tls",
   },
   {
     name: "only one member uses the new certificate",
     snapshot: running(turnedTrusting, ["my-etcd-0"], shows("their-peer", ofBoth)),
-    at: "show",
+    at: "UseNew",
   },
   {
     name: "all members use the new certificate",
     snapshot: running(lastTurns, undefined, shows("their-peer", ofBoth)),
-    at: "settled",
+    at: "no change",
   },
 ];
 
 describe("the peer side of a provider change", () => {
-  test.each(peers)("is at stage $at when $name", ({ snapshot, at, why }) => {
+  test.each(peers)("is in round $at when $name", ({ snapshot, at, why }) => {
     const change = providerChanges(snapshot).peer;
-    expect(change.at).toBe(at);
-    if (why !== undefined) expect("why" in change ? change.why : undefined).toContain(why);
+    expect(stageOf(change)).toBe(at);
+    if (why !== undefined) expect(change?.waitsFor).toContain(why);
   });
 });
 
@@ -417,12 +430,11 @@ test("hasBegun is true once an EtcdPeer has the requested Secret", () => {
 });
 
 test("clients get both CAs until the change is complete", () => {
-  const both = (snapshot: ClusterSnapshot) =>
-    new Set(certificatesIn(bundleOfBoth(providerChanges(snapshot).client) ?? ""));
+  const both = (snapshot: ClusterSnapshot) => new Set(certificatesIn(providerChanges(snapshot).client?.bundle ?? ""));
   for (const snapshot of [turnedClients, clientsTrusting, told, shown])
     expect(both(snapshot)).toEqual(trusted(OWN, THEIRS));
   expect(both(goingTo(certified, { client: BROUGHT }))).toEqual(trusted(OWN));
-  for (const snapshot of [certified, over]) expect(bundleOfBoth(providerChanges(snapshot).client)).toBeUndefined();
+  for (const snapshot of [certified, over]) expect(providerChanges(snapshot).client?.bundle).toBeUndefined();
 });
 
 test("a bundle covers a certificate only if it has the CA that signed it", () => {

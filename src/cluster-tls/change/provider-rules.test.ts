@@ -43,8 +43,9 @@ import {
   turnedClients,
 } from "#kit/snapshots/provider-change.ts";
 import { switching, WITHOUT } from "#kit/snapshots/scheme-change.ts";
+import { stageOf } from "#kit/snapshots/tls-stage.ts";
 import type { ConfigMap } from "#kube/kinds.ts";
-import { bundleOfBoth, providerChanges } from "./provider-change.ts";
+import { providerChanges } from "./provider-change.ts";
 
 // Single rules during a provider change, whatever other rules would do first.
 
@@ -139,9 +140,9 @@ describe("the client Secret gets", () => {
           seenToo(given, { clientSecret: present({ ...facts, ...change }) }),
           "publishClientSecret",
         ).source.secretName;
-      expect([next, withMade(trusts, ends)].map((each) => providerChanges(each).client.at)).toEqual([
-        "trust",
-        "waiting",
+      expect([next, withMade(trusts, ends)].map((each) => stageOf(providerChanges(each).client))).toEqual([
+        "AcceptBoth",
+        "Prepare",
       ]);
       expect([next, withMade(trusts, ends)].map((each) => again(each))).toEqual([after, after]);
       // cert-manager renews it, and members still wait.
@@ -161,7 +162,7 @@ describe("the client Secret gets", () => {
     test("of the requested issuer once a member uses the requested Secret, also while the change waits", () => {
       const begun = running(trusts, ["my-etcd-0"], clientsOf(asks!, bundle(THEIRS, NEXT)));
       const ended = withMade(begun, ends);
-      expect([begun, ended].map((each) => providerChanges(each).client.at)).toEqual(["show", "waiting"]);
+      expect([begun, ended].map((each) => stageOf(providerChanges(each).client))).toEqual(["UseNew", "Prepare"]);
       expect([begun, ended].map(source)).toEqual([after, after]);
     });
   });
@@ -209,7 +210,7 @@ describe("during a provider change", () => {
     const ended = { application: present(made(certified, "application", { lastsMs: DAY_MS })) };
     const renews = (given: ClusterSnapshot) => {
       const operator = present(
-        made(certified, "operator", { trust: bundleOfBoth(providerChanges(given).client) ?? bundle(OWN) }),
+        made(certified, "operator", { trust: providerChanges(given).client?.bundle ?? bundle(OWN) }),
       );
       const previous = { ...given.certificates?.previous, operator, ...ended };
       const said = issueCertificate.decide({ ...given, certificates: { ...given.certificates, previous } });

@@ -3,6 +3,7 @@ import { reachedBy } from "#api/tls.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import { recordedChange } from "#cluster-tls/change/changes.ts";
 import { servedStatus } from "#cluster-tls/change/client-scheme.ts";
 import { listensBy } from "#cluster-tls/change/peer-scheme.ts";
 import { effectiveTls } from "#cluster-tls/effective/effective.ts";
@@ -12,12 +13,16 @@ import { isWithheld } from "#cluster-tls/read/usable.ts";
 
 type TlsStatus = NonNullable<EtcdClusterStatus["tls"]>;
 
-/** `status.tls`: how members are reached, which source issues their certificates, and the certificates. */
+/** `status.tls`: how members are reached, the source of certificates, the progress of a change, and the certificates. */
 export function tlsStatus(given: ClusterSnapshot): Pick<EtcdClusterStatus, "tls"> {
   const snapshot = effectiveTls(given);
   const issuedBy = sourcesInUse(snapshot);
-  const peer = compact({ scheme: peerScheme(given), issuedBy: issuedBy.peer });
-  const client = compact({ ...servedStatus(given), issuedBy: issuedBy.client });
+  const peer = compact({ scheme: peerScheme(given), issuedBy: issuedBy.peer, change: recordedChange(given, "peer") });
+  const client = compact({
+    ...servedStatus(given),
+    issuedBy: issuedBy.client,
+    change: recordedChange(given, "client"),
+  });
   const certificates = certificatesOf(snapshot);
   const tls = compact({ peer, client, certificates: certificates.length === 0 ? undefined : certificates });
   return tls === undefined ? {} : { tls: tls as TlsStatus };

@@ -84,6 +84,14 @@ export function membersUsingOtherCa(
   return late.map(({ metadata }) => metadata.name);
 }
 
+/** Members that trust more CAs than this bundle has, by name. */
+export function membersTrustingMore(snapshot: Members, side: Side, bundle: string): readonly string[] {
+  return membersWithout(snapshot, side, bundle, (text) => {
+    const wanted = new Set(parsedIn(bundle).map(idOf));
+    return parsedIn(text).every((each) => wanted.has(idOf(each)));
+  });
+}
+
 /**
  * @param bundle a text that is known to suffice
  * @param trusts whether another bundle suffices

@@ -1,6 +1,6 @@
 import { providerOf } from "#api/tls.ts";
 import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
-import { type ProviderChange, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { isNewTrusted, providerChanges } from "#cluster-tls/change/provider-change.ts";
 import { type CertificateProblem, certificateProblem } from "#cluster-tls/check/certificate-problem.ts";
 import {
   AUTHORITY_OF,
@@ -27,8 +27,8 @@ export function previousProblems(snapshot: ClusterSnapshot): readonly Certificat
  * Whether the previous source still manages this certificate. Applications move to the new one once members trust it.
  */
 export function isManagedByPrevious(snapshot: ClusterSnapshot, purpose: Purpose): boolean {
-  const { at } = providerChanges(snapshot).client;
-  return purpose !== "application" || at === "waiting" || at === "trust";
+  const change = providerChanges(snapshot).client;
+  return purpose !== "application" || (change !== undefined && !isNewTrusted(change));
 }
 
 /**
@@ -44,7 +44,8 @@ function missingProblem(
   const side = sideOf(purpose);
   if (certificates?.[purpose]?.is !== "absent") return undefined;
   const nameOf = (each: Purpose) => `${cluster.metadata.namespace}/${secretNameOf(cluster, each)}`;
-  const isLeft = LEFT.has(providerChanges(snapshot)[side].at);
+  const change = providerChanges(snapshot)[side];
+  const isLeft = change !== undefined && isNewTrusted(change);
   const lost = (why: string, needsUser: boolean): CertificateProblem => ({
     reason: "CertificateMissing",
     status: "False",
@@ -69,6 +70,3 @@ function missingProblem(
     return lost(`Secret ${nameOf(AUTHORITY_OF[side])} cannot sign a new one; ${goesOn}`, needsUser);
   return undefined;
 }
-
-/** Stages in which all members trust the requested certificate: their next restart uses it. */
-const LEFT: ReadonlySet<ProviderChange["at"]> = new Set(["tell", "show", "hand"]);

@@ -16,7 +16,7 @@ const LONG_MS = 60 * 60_000;
 export const caRotationBlocked: ClusterRule = {
   name: "ca-rotation-blocked",
   decide(snapshot) {
-    const told = SIDES.flatMap((side) => rotationWait(snapshot, side, LONG_MS) ?? []);
-    return told.length === 0 ? undefined : notice("ca-rotation-blocked", told.join("; "));
+    const blocked = SIDES.flatMap((side) => rotationWait(snapshot, side, LONG_MS) ?? []);
+    return blocked.length === 0 ? undefined : notice("ca-rotation-blocked", blocked.join("; "));
   },
 };

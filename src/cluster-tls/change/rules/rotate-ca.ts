@@ -15,7 +15,7 @@ export const rotateCa: ClusterRule = {
   decide(snapshot) {
     for (const side of SIDES) {
       // No rotation during a provider change: it exchanges the certificates as well.
-      const due = providerChanges(snapshot)[side].at === "settled" ? phaseOf(snapshot, side) : undefined;
+      const due = providerChanges(snapshot)[side] === undefined ? phaseOf(snapshot, side) : undefined;
       if (due === undefined) continue;
       const { phase, live } = due;
       const because = `${WHAT_FOR[AUTHORITY_OF[side]]} (Secret ${live.secretName}) ${DONE[phase]}: ${due.because}`;

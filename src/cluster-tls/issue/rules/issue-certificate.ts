@@ -1,9 +1,10 @@
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { bundleOfBoth, type ProviderChange, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { type ProviderChange, providerChanges } from "#cluster-tls/change/provider-change.ts";
 import { mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { previousTls } from "#cluster-tls/effective/previous.ts";
+import { isManagedByPrevious } from "#cluster-tls/effective/previous-problems.ts";
 import { dueOf, isRenewal, signerOf } from "#cluster-tls/issue/due.ts";
 import { isShownByMembers, leavesOf, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { isIssuedHere, isOurs, seen } from "#cluster-tls/read/usable.ts";
@@ -23,10 +24,10 @@ export const issueCertificate: ClusterRule = {
     const foreign = issued(snapshot, snapshot)
       .map((purpose) => seen(snapshot, purpose))
       .find((each) => each && !isOurs(snapshot, each));
-    const told =
+    const blocked =
       foreign &&
       notice("issue-certificate", foreignSecretText(snapshot.cluster.metadata.namespace, foreign.secretName));
-    return due.find((each) => each !== undefined) ?? told;
+    return due.find((each) => each !== undefined) ?? blocked;
   },
 };
 
@@ -36,9 +37,8 @@ export const issueCertificate: ClusterRule = {
  */
 function issued(snapshot: ClusterSnapshot, view: ClusterSnapshot): readonly LeafPurpose[] {
   const all = SIDES.flatMap((side) => leavesOf(view.cluster, side)).filter((each) => isIssuedHere(view, each));
-  const { at } = providerChanges(snapshot).client;
   // Once members trust the new CA, applications get their certificate from the new source (publish-client-secret.ts).
-  return view === snapshot || at === "waiting" || at === "trust" ? all : all.filter((each) => each !== "application");
+  return view === snapshot ? all : all.filter((each) => isManagedByPrevious(snapshot, each));
 }
 
 /**
@@ -49,7 +49,7 @@ export function renewal(snapshot: ClusterSnapshot, rule: string) {
   const views = [previousTls(snapshot), snapshot].flatMap((view) => view ?? []);
   for (const view of views) {
     for (const purpose of issued(snapshot, view)) {
-      const authority = signerOf(view, purpose, bundleOfBoth(providerChanges(snapshot).client));
+      const authority = signerOf(view, purpose, providerChanges(snapshot).client?.bundle);
       const facts = seen(view, purpose);
       if (authority === undefined || facts === undefined || !isRenewal(view, purpose, facts)) continue;
       const due = dueOf(view, purpose, authority);
@@ -68,13 +68,13 @@ function issueText({ cluster }: ClusterSnapshot, purpose: LeafPurpose, why: stri
   return `Secret ${secretNameOf(cluster, purpose)} gets ${WHAT_FOR[purpose]}: ${why}`;
 }
 
-function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], change: ProviderChange) {
+function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], change: ProviderChange | undefined) {
   for (const purpose of purposes) {
-    const authority = signerOf(view, purpose, bundleOfBoth(change));
+    const authority = signerOf(view, purpose, change?.bundle);
     const facts = seen(view, purpose);
-    const told =
+    const trustOnly =
       authority === undefined && facts !== undefined ? additionalTrust(view, purpose, facts, change) : undefined;
-    if (told !== undefined) return told;
+    if (trustOnly !== undefined) return trustOnly;
     const due = dueOf(view, purpose, authority);
     if (due === undefined || authority === undefined) continue;
     const name = secretNameOf(view.cluster, purpose);
@@ -94,8 +94,13 @@ function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], change
  * Additional CAs can be published without the CA that signed the certificate, which may be lost during a provider
  * change.
  */
-function additionalTrust(view: ClusterSnapshot, purpose: LeafPurpose, facts: SeenCertificate, change: ProviderChange) {
-  const additional = bundleOfBoth(change);
+function additionalTrust(
+  view: ClusterSnapshot,
+  purpose: LeafPurpose,
+  facts: SeenCertificate,
+  change: ProviderChange | undefined,
+) {
+  const additional = change?.bundle;
   if (additional === undefined || isShownByMembers(purpose) || !isOurs(view, facts) || facts.trouble !== undefined)
     return undefined;
   const trust = mergeBundles(facts.trust, additional);

@@ -5,7 +5,7 @@ import { idOf, parsedIn } from "#certificates/pem.ts";
 import { isSameSigner } from "#certificates/trust.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { bundleOfBoth, hasBegun, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { hasBegun, isNewTrusted, providerChanges } from "#cluster-tls/change/provider-change.ts";
 import { membersRejectingApplications } from "#cluster-tls/check/client-secret.ts";
 import { mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { previousTls } from "#cluster-tls/effective/previous.ts";
@@ -24,7 +24,7 @@ export const publishClientSecret: ClusterRule = {
     const found = snapshot.certificates?.clientSecret;
     const source = sourceOf(snapshot);
     if (source === undefined || found === undefined || found.is === "unknown") return undefined;
-    const trust = bundleOfBoth(providerChanges(snapshot).client) ?? usable(snapshot, "server")?.trust ?? source.trust;
+    const trust = providerChanges(snapshot).client?.bundle ?? usable(snapshot, "server")?.trust ?? source.trust;
     const tells = `Secret ${applicationCertificateName(name)} gets ${WHAT_FOR.application}, as Secret ${source.secretName} has it`;
     const what = { do: "publishClientSecret", source, trust } as const;
     if (found.is === "absent") return step("publish-client-secret", tells, { ...what, facts: undefined });
@@ -72,8 +72,9 @@ function keptText(facts: SeenCertificate, source: SeenCertificate, rejecting: re
  * one. Once published, the requested one stays, even if members wait again.
  */
 function sourceOf(snapshot: ClusterSnapshot) {
-  const { at } = providerChanges(snapshot).client;
-  const isEarly = (at === "waiting" || at === "trust") && !hasBegun(snapshot, "client") && !wasPublished(snapshot);
+  const change = providerChanges(snapshot).client;
+  const isTrusted = change === undefined || isNewTrusted(change);
+  const isEarly = !isTrusted && !hasBegun(snapshot, "client") && !wasPublished(snapshot);
   const view = isEarly ? previousTls(snapshot) : snapshot;
   if (view === undefined || providerOf(view.cluster.spec, "client") !== "CertManager") return undefined;
   return providerOf(snapshot.cluster.spec, "client") === "Operator" ? undefined : usable(view, "application");

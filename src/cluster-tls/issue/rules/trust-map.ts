@@ -3,7 +3,7 @@ import { idOf, parsedIn } from "#certificates/pem.ts";
 import { takenText } from "#cluster/owned.ts";
 import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { bundleOfBoth, providerChanges } from "#cluster-tls/change/provider-change.ts";
+import { providerChanges } from "#cluster-tls/change/provider-change.ts";
 import { mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { trustMap, trustMapDiffers } from "#cluster-tls/issue/desired/certificates.ts";
 import { usable } from "#cluster-tls/read/usable.ts";
@@ -15,10 +15,11 @@ export const trustMapRule: ClusterRule = {
   decide(snapshot) {
     const found = snapshot.certificates?.trustMap;
     const change = providerChanges(snapshot).client;
-    const trust = bundleOfBoth(change) ?? usable(snapshot, "server")?.trust;
+    const trust = change?.bundle ?? usable(snapshot, "server")?.trust;
     if (trust === undefined || found === undefined || found.is === "unknown") return undefined;
     // While members wait, the ConfigMap may list more CAs than are needed now; none is removed.
-    const kept = change.at === "waiting" && found.is === "present" ? (found.value.data?.[TRUST_FILE] ?? "") : undefined;
+    const kept =
+      change?.round === "Prepare" && found.is === "present" ? (found.value.data?.[TRUST_FILE] ?? "") : undefined;
     if (kept !== undefined && isAmong(trust, kept)) return undefined;
     const wanted = trustMap(snapshot, kept === undefined ? trust : mergeBundles(trust, kept));
     const tells = `ConfigMap ${wanted.metadata.name} lists the CAs that clients have to trust`;

@@ -1,0 +1,179 @@
+import { describe, expect, test } from "vitest";
+import { absent } from "#base/observed.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import {
+  bundle,
+  goingTo,
+  listedBy,
+  NEXT,
+  OWN,
+  running,
+  secured,
+  THEIRS,
+  withMade,
+  withSeen,
+} from "#kit/snapshots/cluster-tls.ts";
+import {
+  BROUGHT,
+  issuer,
+  leaving,
+  over,
+  shown,
+  told,
+  turnedClients,
+  turnedTrusting,
+} from "#kit/snapshots/provider-change.ts";
+import { type Progress, switching, turnedTo, WITHOUT } from "#kit/snapshots/scheme-change.ts";
+import { recordedChange, tlsChanges } from "./changes.ts";
+
+const settled = secured();
+const both = bundle(OWN, NEXT);
+
+/** All certificates of the client side have this. */
+function clients(snapshot: ClusterSnapshot, given: object): ClusterSnapshot {
+  return withMade(snapshot, { server: given, operator: given, application: given });
+}
+
+const added = withMade(settled, { clientCA: { next: NEXT } });
+const trusting = running(clients(added, { trust: both }));
+const signing = withMade(trusting, { clientCA: { by: NEXT, trust: both } });
+const replaced = running(clients(signing, { by: NEXT, trust: both }));
+const dropping = clients(withMade(replaced, { clientCA: { by: NEXT } }), { by: NEXT });
+
+const MINUTE_AGO = "2026-01-01T11:59:00Z";
+const LONG_AGO = "2026-01-01T10:00:00Z";
+const all = (has: Progress[number]): Progress => [has, has, has];
+const on = (has: Progress, since?: string) => switching({}, has, since);
+const off = (has: Progress, since?: string) => switching(WITHOUT, has, since);
+const [FIRST, SECOND, LAST] = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+const ALL = `${FIRST}, ${SECOND}, ${LAST}`;
+
+/** The kind, the direction and the round of the change on this side, and what it waits for. */
+function changeIn(snapshot: ClusterSnapshot, side: "peer" | "client"): readonly (string | undefined)[] {
+  const change = tlsChanges(snapshot)[side];
+  if (change === undefined) return [];
+  const { kind, from, to, round, waitsFor } = change;
+  return [`${kind} ${from} to ${to}`, round, waitsFor];
+}
+
+const NO_CHANGE = [] as const;
+const URLS = "Scheme http to https";
+const BACK = "Scheme https to http";
+const ROTATION = `CARotation ${OWN.id} to ${NEXT.id}`;
+const BOTH_SERVED = "members are being updated to serve clients both with and without TLS";
+
+const peers: [name: string, given: ClusterSnapshot, change: readonly string[]][] = [
+  ["TLS is not used", off(all("nothing")), NO_CHANGE],
+  ["TLS is complete", on(all("all")), NO_CHANGE],
+  ["there are no members yet", { ...on(all("nothing")), peers: [] }, NO_CHANGE],
+  ["no certificates exist yet", withSeen(on(all("nothing")), { peer: absent }), [URLS, "Prepare", "members run without TLS until their certificates exist"]],
+  ["no member has a certificate", on(all("nothing")), [URLS, "AcceptBoth", `peer URLs change to https once ${ALL} can dial the others over TLS`]],
+  ["a member has no certificate", on(["both", "both", "nothing"]), [URLS, "AcceptBoth", `peer URLs change to https once ${LAST} can dial the others over TLS`]],
+  ["every member can dial over TLS", on(all("both")), [URLS, "UseNew", "members restart with https peer URLs"]],
+  ["a member has an https peer URL", on(["reached", "both", "both"]), [URLS, "UseNew", `still to restart with an https peer URL: ${SECOND}, ${LAST}`]],
+  ["etcd still lists the last member by http", listedBy(on(all("reached")), "http", [LAST]), [URLS, "UseNew", `still to restart with an https peer URL: ${LAST}`]],
+  ["TLS is to be turned off", off(all("all")), [BACK, "UseNew", "members restart with http peer URLs"]],
+  ["no member has an https peer URL any more", off(all("both")), [BACK, "DropOld", `still to restart without certificates: ${ALL}`]],
+  ["a pod still mounts its certificate", turnedTo(off(["nothing", "nothing", "both"]), LAST, "nothing"), [BACK, "DropOld", `still to restart without certificates: ${LAST}`]],
+  ["no member trusts the new CA yet", leaving, ["Provider Operator to Secret their-peer", "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["every member trusts both CAs", turnedTrusting, ["Provider Operator to Secret their-peer", "UseNew", "members still use Secret my-etcd-peer-tls"]],
+]; // biome-ignore format: a table
+
+describe("the change of TLS between members when", () => {
+  test.each(peers)("%s", (_, given, change) => expect(changeIn(given, "peer")).toEqual(change));
+});
+
+/** spec.tls is removed. */
+function removed(given: ClusterSnapshot): ClusterSnapshot {
+  const { tls: _, ...spec } = given.cluster.spec;
+  return { ...given, cluster: { ...given.cluster, spec } };
+}
+
+const forClients: [name: string, given: ClusterSnapshot, change: readonly string[]][] = [
+  ["TLS is not used", off(all("nothing")), NO_CHANGE],
+  ["TLS is complete", on(all("all")), NO_CHANGE],
+  ["there are no members yet", { ...on(all("nothing")), peers: [] }, NO_CHANGE],
+  ["spec.tls is removed while members serve both", removed(on(all("both"), MINUTE_AGO)), NO_CHANGE],
+  ["no member serves https", on(all("nothing")), [URLS, "AcceptBoth", BOTH_SERVED]],
+  ["a member does not serve https", on(["both", "both", "nothing"], MINUTE_AGO), [URLS, "AcceptBoth", BOTH_SERVED]],
+  ["every EtcdPeer has both, and pods not yet", on(all("both")), [URLS, "AcceptBoth", BOTH_SERVED]],
+  ["every member serves both", on(all("both"), MINUTE_AGO), [URLS, "UseNew", "clients without TLS are served until 2026-01-01T12:59:00Z (spec.tls.client.plaintextFor)"]],
+  ["the time of clients is over", on(all("both"), LONG_AGO), [URLS, "DropOld", `still to restart without http for clients: ${ALL}`]],
+  ["a member serves only https", on(["all", "both", "both"]), [URLS, "DropOld", `still to restart without http for clients: ${SECOND}, ${LAST}`]],
+  ["TLS is to be turned off", off(all("all")), [BACK, "AcceptBoth", BOTH_SERVED]],
+  ["every member serves both, and TLS is to be turned off", off(all("both"), MINUTE_AGO), [BACK, "UseNew", "clients with TLS are served until 2026-01-01T12:59:00Z (spec.tls.client.plaintextFor)"]],
+  ["a pod still serves https", turnedTo(off(["nothing", "nothing", "both"]), LAST, "nothing"), [BACK, "DropOld", `still to restart without https for clients: ${LAST}`]],
+  ["the new CA exists", added, [ROTATION, "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["the new CA is missing in the bundle", withMade(settled, { clientCA: { next: NEXT, trust: bundle(OWN) } }), [ROTATION, "AcceptBoth", "Secret my-etcd-client-ca: its ca.crt lacks the next CA"]],
+  ["applications have just got the new CA", withMade(trusting, { application: { trust: both, knownForMs: 149_999 } }), [ROTATION, "AcceptBoth", "Secret my-etcd-client has to list the new CA in ca.crt for 150 s"]],
+  ["every member trusts the new CA", trusting, [ROTATION, "AcceptBoth", "the new CA signs next"]],
+  ["the new CA signs", signing, [ROTATION, "UseNew", "Secret my-etcd-server-tls has to hold a certificate of the new CA for 150 s"]],
+  ["pods are older than their certificates", clients(signing, { by: NEXT, trust: both }), [ROTATION, "UseNew", `${ALL} may still use a certificate of the old CA`]],
+  ["every pod uses the new CA", replaced, [ROTATION, "UseNew", "the old CA is dropped next"]],
+  ["the old CA is dropped", dropping, [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${ALL}`]],
+  ["one member has dropped the old CA", running(dropping, [FIRST]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${SECOND}, ${LAST}`]],
+  ["the rotation is complete", running(dropping), NO_CHANGE],
+  ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation undefined to ${THEIRS.id}`, "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["a Secret has no signer", withMade(dropping, { server: { by: NEXT, trust: bundle(OWN) } }), NO_CHANGE],
+  ["an issuer is requested", goingTo(settled, { client: issuer }), ["Provider Operator to Issuer a", "Prepare", "Secret foo/my-etcd-server-tls-a3b319c8, the server certificate of members, is about to be requested"]],
+  ["no member trusts the CA of the other source yet", turnedClients, ["Provider Operator to Secret their-server", "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["every member trusts both sources", told, ["Provider Operator to Secret their-server", "UseNew", "members still use Secret my-etcd-server-tls"]],
+  ["every member uses the other source", shown, ["Provider Operator to Secret their-server", "UseNew", "the operator is about to use Secret their-operator"]],
+]; // biome-ignore format: a table
+
+describe("the change of TLS for clients when", () => {
+  test.each(forClients)("%s", (_, given, change) => expect(changeIn(given, "client")).toEqual(change));
+});
+
+describe("status.tls records", () => {
+  /** The snapshot in which the status has this change for clients. */
+  const recorded = (given: ClusterSnapshot, change: object): ClusterSnapshot => {
+    const { cluster } = given;
+    const before = { from: "a", to: "b", since: MINUTE_AGO, waitsFor: "", ...change } as NonNullable<Recorded>;
+    const tls = { ...cluster.status?.tls, client: { ...cluster.status?.tls?.client, change: before } };
+    return { ...given, cluster: { ...cluster, status: { ...cluster.status, tls } } };
+  };
+  type Recorded = ReturnType<typeof recordedChange>;
+  const now = rfc3339(NOW);
+
+  test("no change when nothing changes", () => {
+    expect(recordedChange(recorded(settled, { kind: "Provider", round: "DropOld" }), "client")).toBeUndefined();
+    expect(tlsStatus(settled).tls?.client).not.toHaveProperty("change");
+  });
+
+  test("a change with the time at which its round began", () => {
+    const change = { kind: "CARotation", from: OWN.id, to: NEXT.id, round: "UseNew", since: now } as const;
+    expect(tlsStatus(replaced).tls?.client?.change).toEqual({ ...change, waitsFor: "the old CA is dropped next" });
+    expect(tlsStatus(replaced).tls?.peer).not.toHaveProperty("change");
+  });
+
+  test.each([
+    [
+      "the earlier time in the same round of the same change",
+      { kind: "CARotation", to: NEXT.id, round: "UseNew" },
+      MINUTE_AGO,
+    ],
+    ["the current time in the next round", { kind: "CARotation", to: NEXT.id, round: "AcceptBoth" }, now],
+    ["the current time for another CA", { kind: "CARotation", to: THEIRS.id, round: "UseNew" }, now],
+    ["the current time for another kind of change", { kind: "Provider", to: NEXT.id, round: "UseNew" }, now],
+  ])("%s", (_, before, since) => {
+    expect(recordedChange(recorded(replaced, before), "client")).toMatchObject({ from: OWN.id, to: NEXT.id, since });
+  });
+
+  test("what has changed until the last member has dropped the old CA", () => {
+    const provider = { kind: "Provider", from: "Operator", to: "Secret their-server" };
+    expect(recordedChange(recorded(over, { ...provider, round: "UseNew" }), "client")).toMatchObject({
+      ...provider,
+      round: "DropOld",
+      since: now,
+    });
+    expect(recordedChange(recorded(over, { ...provider, round: "DropOld" }), "client")?.since).toBe(MINUTE_AGO);
+    const unknown = recordedChange(recorded(over, { kind: "Scheme", round: "DropOld" }), "client");
+    expect(unknown).toMatchObject({ kind: "CARotation", to: THEIRS.id, round: "DropOld" });
+    expect(unknown).not.toHaveProperty("from");
+    expect(recordedChange(over, "client")).toEqual(unknown);
+  });
+});

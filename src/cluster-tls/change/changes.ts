@@ -1,0 +1,78 @@
+import { providerOf, type Side } from "#api/tls.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
+import { membersTrustingMore, membersWithoutCa } from "#cluster-tls/check/trusted.ts";
+import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { memberTls } from "#cluster-tls/member-tls.ts";
+import { SHOWN_ON } from "#cluster-tls/read/purposes.ts";
+import { usable } from "#cluster-tls/read/usable.ts";
+import { notTrustingBothText } from "#cluster-tls/read/words.ts";
+import { caRotation } from "./ca-rotation.ts";
+import type { TlsChange } from "./change.ts";
+import { clientSchemeChange } from "./client-scheme.ts";
+import { peerSchemeChange } from "./peer-scheme.ts";
+import { providerChanges } from "./provider-change.ts";
+
+type Recorded = NonNullable<NonNullable<NonNullable<EtcdClusterStatus["tls"]>["client"]>["change"]>;
+
+/** The change of TLS on each side. Of several, the scheme comes first, then the provider, then the CA. */
+export const tlsChanges = remembered((given): Readonly<Record<Side, TlsChange | undefined>> => {
+  return { peer: changeOn(given, "peer"), client: changeOn(given, "client") };
+});
+
+function changeOn(given: ClusterSnapshot, side: Side): TlsChange | undefined {
+  if (given.peers.length === 0) return undefined;
+  const snapshot = effectiveTls(given);
+  return (
+    schemeChange(given, side) ??
+    providerChanges(snapshot)[side] ??
+    caRotation(snapshot, side) ??
+    bundleChange(snapshot, side)
+  );
+}
+
+/** The change of the scheme: TLS on or off. Before members can have certificates, it is in round Prepare. */
+export function schemeChange(given: ClusterSnapshot, side: Side): TlsChange | undefined {
+  const isRequested = providerOf(given.cluster.spec, side) !== "None";
+  if (isRequested && memberTls(given)?.[side] === undefined) {
+    const waitsFor = "members run without TLS until their certificates exist";
+    return { kind: "Scheme", from: "http", to: "https", round: "Prepare", waitsFor };
+  }
+  return side === "peer" ? peerSchemeChange(given) : clientSchemeChange(given);
+}
+
+/**
+ * The restarts with which members follow ca.crt of their Secret. They are the last round of a rotation or provider
+ * change, or a user or cert-manager has added or removed a CA.
+ */
+function bundleChange(snapshot: ClusterSnapshot, side: Side): TlsChange | undefined {
+  const shown = usable(snapshot, SHOWN_ON[side]);
+  if (shown?.signerId === undefined) return undefined;
+  const change = { kind: "CARotation", from: undefined, to: shown.signerId } as const;
+  const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
+  if (lacking.length > 0) return { ...change, round: "AcceptBoth", waitsFor: notTrustingBothText(lacking) };
+  const late = membersTrustingMore(snapshot, side, shown.trust);
+  if (late.length === 0) return undefined;
+  return { ...change, round: "DropOld", waitsFor: `still to restart without the old CA: ${late.join(", ")}` };
+}
+
+/** The change as the status records it, for people and tools: no decision reads the record. */
+export function recordedChange(given: ClusterSnapshot, side: Side): Recorded | undefined {
+  const change = tlsChanges(given)[side];
+  if (change === undefined) return undefined;
+  const before = given.cluster.status?.tls?.[side]?.change;
+  // At its end, it cannot be observed any more what has changed.
+  const isContinued = change.from === undefined && before !== undefined && before.kind !== "Scheme";
+  const { kind, from, to } = isContinued ? before : change;
+  const isSame = before?.kind === kind && before.to === to;
+  const since = isSame && before.round === change.round ? before.since : rfc3339(given.takenAtMs);
+  return {
+    kind,
+    ...(from === undefined ? {} : { from }),
+    to,
+    round: change.round,
+    since,
+    waitsFor: change.waitsFor,
+  };
+}
