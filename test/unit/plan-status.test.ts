@@ -49,7 +49,7 @@ describe("status.plan", () => {
   test("predicts replacements with replacement.after of the edit", () => {
     expect(planStatus(lost({}))?.steps).toBeUndefined();
     expect(planStatus(lost({ replacement: { policy: "WhenLost", after: "1m" } }))?.steps?.[0]).toMatchObject({
-      rule: "replace-lost",
+      rule: "ReplaceLost",
       member: "my-etcd-2",
     });
     expect(planStatus(lost({ replacement: { policy: "WhenLost", after: "1m" } }))?.outcome).toBe("Done");
