@@ -17,7 +17,7 @@ import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import { userStatus } from "#user/status.ts";
 
 const look = userLook;
-const byCertificate = { spec: { authentication: "Certificate" } };
+const byCertificate = { spec: { authentication: { type: "Certificate" } } };
 const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ca" } } } };
 const MANAGED = etcdOf(CERT_MANAGER);
 const BROUGHT = etcdOf({
@@ -220,7 +220,7 @@ test.each<[string, UserSnapshot, string]>([
   ["a missing certificate", look({ pair: null, with: { signer: absent } }), "the CA that signs its certificate does not exist yet"],
   ["a user that is about to be created", look({ ...byCertificate, claimed: false, with: { found: absent } }), "user app is about to be created"],
   ["a user that is about to be taken over", look({ claimed: false, spec: { takeOver: true } }), "user app is about to be taken over"],
-  ["authentication by certificate without TLS", look({ ...byCertificate, cluster: PLAIN }), "spec.authentication is Certificate; it must be Password, because of EtcdCluster my-etcd: clients do not use TLS (tls.client.provider is None)"],
+  ["authentication by certificate without TLS", look({ ...byCertificate, cluster: PLAIN }), "spec.authentication.type is Certificate; it must be Password, because of EtcdCluster my-etcd: clients do not use TLS (tls.client.provider is None)"],
   ["a deletion that removes the user", look({ deleting: true }), "user app is deleted in etcd with its EtcdUser"],
   ["a deletion without our finalizer", look({ deleting: true, held: false }), "the user is deleted in etcd"],
 ])("the message of condition Ready for %s", (_, given, expected) => expect(said(given)).toBe(expected)); // biome-ignore format: a table

@@ -15,7 +15,7 @@ import { targetTextOf, type UserStep } from "#user/step.ts";
 const stepText = (step: UserStep) => `${step.do} ${targetTextOf(step)}`.trim();
 const DAY_MS = 86_400_000;
 const look = userLook;
-const byCertificate = { spec: { authentication: "Certificate" } };
+const byCertificate = { spec: { authentication: { type: "Certificate" } } };
 const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ca" } } } };
 const BROUGHT = { client: { provider: "Secret", secret: { serverSecretName: "a", operatorClientSecretName: "b" } } };
 const OPEN = { client: { verifyClients: false } };
@@ -172,7 +172,7 @@ test.each([
   const rest = { because: "the Secret is immutable", forMs: 1_000 };
   const plan = planUser(given, () => (isBrief === undefined ? undefined : { ...rest, isBrief }));
   const [ready] = userStatus(given, plan).conditions ?? [];
-  expect(ready?.message).toMatch(new RegExp(`^spec.authentication is Certificate; [^;]* is Secret\\)${more}$`));
+  expect(ready?.message).toMatch(new RegExp(`^spec.authentication.type is Certificate; [^;]* is Secret\\)${more}$`));
 });
 
 test.each([

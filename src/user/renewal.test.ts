@@ -21,7 +21,7 @@ const PAUSED = etcdOf({}, PAUSE);
 const ASLEEP = etcdOf({}, { spec: { replicas: 0 } });
 const GOING = etcdOf({}, { ...PAUSE, metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } });
 const MANAGED = etcdOf(CERT_MANAGER, PAUSE);
-const byCertificate = { spec: { authentication: "Certificate" } };
+const byCertificate = { spec: { authentication: { type: "Certificate" } } };
 /** The part of a snapshot that is absent while etcd is not asked. */
 const unasked = { access: absent, found: absent, password: absent } as const;
 const due = { pair: { notAfterMs: NOW + 30 * DAY_MS } };

@@ -70,7 +70,7 @@ export function claimOf({ user, cluster, elder, found }: UserSnapshot): Claim {
 }
 
 export function hasPassword({ user }: Pick<UserSnapshot, "user">): boolean {
-  return user.spec.authentication === "Password";
+  return user.spec.authentication.type === "Password";
 }
 
 export function isOwned({ user }: Pick<UserSnapshot, "user">, { ownerUid }: Pick<BindingFacts, "ownerUid">): boolean {

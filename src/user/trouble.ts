@@ -12,7 +12,7 @@ export function refusalOf(snapshot: Pick<UserSnapshot, "user" | "cluster" | "ope
   const because = whyNoCertificate(cluster.spec);
   return (
     because &&
-    `spec.authentication is Certificate; it must be Password, because of EtcdCluster ${cluster.metadata.name}: ${because}`
+    `spec.authentication.type is Certificate; it must be Password, because of EtcdCluster ${cluster.metadata.name}: ${because}`
   );
 }
 

@@ -44,7 +44,12 @@ test("a role and a user with only a cluster get every default", async () => {
   const { spec }: EtcdRole = await made(ETCD_ROLES, LEAST);
   expect(spec).toEqual({ clusterName: "orders", permissions: [], takeOver: false });
   const user: EtcdUser = await made(ETCD_USERS, LEAST);
-  expect(user.spec).toEqual({ clusterName: "orders", roles: [], authentication: "Password", takeOver: false });
+  expect(user.spec).toEqual({
+    clusterName: "orders",
+    roles: [],
+    authentication: { type: "Password" },
+    takeOver: false,
+  });
 });
 
 describe("is accepted:", () => {
@@ -57,7 +62,7 @@ describe("is accepted:", () => {
   ])("role: %s", async (_, spec) => expect((await made(ETCD_ROLES, spec)).spec).toMatchObject(spec));
 
   test.each<[string, object]>([
-    ["every field", role({ userName: "u", roles: ["a", "b"], authentication: "Certificate", rotation: { every: "720h" }, keyPrefix: "orders/", takeOver: true })],
+    ["every field", role({ userName: "u", roles: ["a", "b"], authentication: { type: "Certificate" }, rotation: { every: "720h" }, keyPrefix: "orders/", takeOver: true })],
     ["the longest name", role({ userName: "a".repeat(64) })],
   ])("user: %s", async (_, spec) => expect((await made(ETCD_USERS, spec)).spec).toMatchObject(spec)); // biome-ignore format: a table
 });
@@ -86,7 +91,8 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["the operator's user", role({ userName: OPERATOR }), [`it is ${OPERATOR}; it must be another name: it is the operator's own`]],
     ["the role root", role({ roles: ["root"] }), ["spec.roles[0]", "it is root; it must be another name"]],
     ["a role twice", role({ roles: ["a", "a"] }), ["spec.roles[1]: Duplicate value"]],
-    ["an invalid authentication", role({ authentication: "Token" }), ["spec.authentication: Unsupported value"]],
+    ["an invalid authentication", role({ authentication: { type: "Token" } }), ["spec.authentication.type: Unsupported value"]],
+    ["an authentication without type", role({ authentication: {} }), ["spec.authentication.type: Required value"]],
     ["an invalid duration", role({ rotation: { every: "30d" } }), ["spec.rotation.every", "it is 30d; it must be a duration from 10m to 17520h"]],
     ["a rotation that is too frequent", role({ rotation: { every: "1m" } }), ["it is 1m; it must be a duration from 10m to 17520h"]],
     ["a name that is too long for a certificate", role({ userName: "a".repeat(65) }), ["spec.userName"]],
@@ -135,7 +141,7 @@ describe("an edit", () => {
     ["to another name is refused", named, { ...named, userName: "v" }, "userName cannot be changed"],
     ["that takes the name away is refused", named, LEAST, "userName cannot be changed"],
     ["that gives a name is refused", LEAST, named, "userName cannot be changed"],
-    ["to a different authentication is refused", named, { ...named, authentication: "Certificate" }, "authentication is Certificate, and was Password; it must stay so"],
+    ["to a different authentication is refused", named, { ...named, authentication: { type: "Certificate" } }, "authentication.type is Certificate, and was Password; it must stay so"],
   ])("of a user %s", async (_, before, after, says) => {
     expect(await edited(ETCD_USERS, before, after)).toContain(says);
   }); // biome-ignore format: a table

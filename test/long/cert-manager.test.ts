@@ -133,7 +133,11 @@ describe("an EtcdUser", () => {
       kind: "EtcdRole",
       spec: { ...of, permissions: [{ access: "ReadWrite", prefix: "billing/" }] },
     });
-    await apply({ ...api, kind: "EtcdUser", spec: { ...of, roles: ["billing"], authentication: "Certificate" } });
+    await apply({
+      ...api,
+      kind: "EtcdUser",
+      spec: { ...of, roles: ["billing"], authentication: { type: "Certificate" } },
+    });
     await cluster.untilCondition("AuthReady", "True", "AuthEnabled", 120_000);
     await untilBound();
     const binding = await secretTexts(cluster, "billing-binding");

@@ -110,7 +110,8 @@ function wrongUser(world: World, user: EtcdUser, store: AuthStore, reason: strin
   if (!same(has, user.spec.roles.toSorted()))
     return `the reason of Ready is ${reason}, and user ${name} has ${has.join()}`;
   if (secret === undefined) return `the reason of Ready is ${reason}, and there is no Secret for it`;
-  if (user.spec.authentication === "Certificate" || found.password === textIn(secret, "password")) return undefined;
+  if (user.spec.authentication.type === "Certificate" || found.password === textIn(secret, "password"))
+    return undefined;
   return `the reason of Ready is ${reason}, and the password in Secret ${secret.metadata.name} is wrong`;
 }
 

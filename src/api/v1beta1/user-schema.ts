@@ -31,15 +31,17 @@ export const userSpecSchema = z
         "Exactly these roles has the user, by their names in etcd: those of EtcdRoles, and those that people have made.",
       ),
     authentication: z
-      .enum(["Password", "Certificate"])
-      .default("Password")
-      .describe(
-        listed("How the user logs in. It cannot be changed.", {
-          Password: "by a password that the operator makes.",
-          Certificate:
-            "by a certificate with its name as the common name, which the cluster's CA or issuer signs; not with tls.client.provider Secret.",
-        }),
-      ),
+      .object({
+        type: z.enum(["Password", "Certificate"]).describe(
+          listed("How the user logs in. It cannot be changed.", {
+            Password: "by a password that the operator makes.",
+            Certificate:
+              "by a certificate with its name as the common name, which the cluster's CA or issuer signs; not with tls.client.provider Secret.",
+          }),
+        ),
+      })
+      .default({ type: "Password" })
+      .describe("Credentials of the user. Without it a password."),
     rotation: z
       .object({
         every: durationSchema("10m", "17520h").describe("Maximum age of credentials, such as 720h."),
@@ -60,10 +62,10 @@ export const userSpecSchema = z
     "x-kubernetes-validations": [
       ...staysNamed("userName"),
       {
-        rule: "self.authentication == oldSelf.authentication",
+        rule: "self.authentication.type == oldSelf.authentication.type",
         messageExpression:
-          "'authentication is ' + self.authentication + ', and was ' + oldSelf.authentication + '; it must stay so: make another EtcdUser'",
-        message: "authentication cannot be changed; make another EtcdUser",
+          "'authentication.type is ' + self.authentication.type + ', and was ' + oldSelf.authentication.type + '; it must stay so: make another EtcdUser'",
+        message: "authentication.type cannot be changed; make another EtcdUser",
       },
     ],
   })

@@ -12,7 +12,7 @@ export async function makeApplicationUser(cluster: UserCluster): Promise<void> {
   await apply(cluster, "EtcdRole", "application", { permissions: [{ access: "ReadWrite", range: { from: "" } }] });
   await apply(cluster, "EtcdUser", "application", {
     userName: applicationCertificateName(cluster.name),
-    authentication: "Certificate",
+    authentication: { type: "Certificate" },
     roles: ["application"],
   });
 }

@@ -170,7 +170,7 @@ export function userLook(given: GivenUserLook = {}): UserSnapshot {
   const user = etcdUser(given);
   const its = "cluster" in given ? given.cluster : etcdOf();
   const issuer = its && issuerOf(its);
-  const hasPassword = user.spec.authentication === "Password";
+  const hasPassword = user.spec.authentication.type === "Password";
   const trust = its?.spec.tls === undefined || its.spec.tls.client.provider === "None" ? undefined : bundle(OWN);
   const signer =
     issuer === "CertManager" && its ? issuedFacts({ commonName: orderOf(user, its).commonName }) : signerOf();
@@ -222,7 +222,7 @@ function boundAs(snapshot: UserSnapshot, { bound, pair }: GivenUserLook): Bindin
     resourceVersion: "90",
     ownerUid: user.metadata.uid,
     texts: { ...bindingTexts(user, its, trust), ...(isPaired ? { "tls.crt": "leaf" } : {}) },
-    hasPassword: user.spec.authentication === "Password",
+    hasPassword: user.spec.authentication.type === "Password",
     passwordTrouble: undefined,
     trustIds: trust === undefined ? [] : [OWN.id],
     certificate: isPaired ? leaf : undefined,

@@ -64,7 +64,7 @@ function putUser({ api, random, tell }: Parts): boolean {
     return true;
   }
   const { clusterName = random.pick(CLUSTERS), userName = NAMES[name] } = before?.spec ?? {};
-  const authentication = before?.spec.authentication ?? (random.chance(0.8) ? "Password" : "Certificate");
+  const authentication = before?.spec.authentication ?? { type: random.chance(0.8) ? "Password" : "Certificate" };
   const asked = { roles: random.pick(ROLES), rotation: random.pick(ROTATIONS), takeOver: random.chance(0.2) };
   const spec = userSpecSchema.parse({ clusterName, userName, authentication, ...asked });
   tell(`a person sets the spec of EtcdUser ${name} to ${JSON.stringify(spec)}`);
