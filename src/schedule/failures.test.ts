@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { archiveOf, counted, schedule } from "#kit/snapshots/schedule.ts";
@@ -78,4 +79,20 @@ test("no failures are recorded without a failure, or without spec.archive", () =
   const { schedule: given, ...rest } = failing(3, MINUTE, 30_000);
   const { archive: _, ...spec } = given.spec;
   expect(failuresOf({ ...rest, schedule: { ...given, spec } })).toBeUndefined();
+});
+
+test("an archive that runs is not replaced, although the pause after earlier failures is over", () => {
+  const plan = planSchedule(failing(3, 20 * MINUTE, undefined));
+  expect(plan.next === "step" && plan.rule === "end-archive").toBe(false);
+});
+
+test("only a failure with its time is counted", () => {
+  const running = failing(2, MINUTE, undefined);
+  const withArchive = (status: NonNullable<EtcdBackup["status"]>) => ({
+    ...running,
+    archive: { ...running.archive!, status },
+  });
+  expect(failuresOf(withArchive({ phase: "Failed" }))?.count).toBe(2);
+  expect(failuresOf(withArchive({ phase: "Completed", completionTime: rfc3339(NOW) }))?.count).toBe(2);
+  expect(failuresOf(withArchive({ phase: "Failed", completionTime: rfc3339(NOW) }))?.count).toBe(3);
 });
