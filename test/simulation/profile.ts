@@ -84,9 +84,12 @@ export interface Profile {
   readonly othersAtRest: number;
 }
 
+/** Faults of the operator and of its connections, which remove no pod. */
+const OF_THE_OPERATOR = ["crashOperator", "loseLease", "breakWatch", "expireWatch", "muteWatch"];
+
 /** Whether only `kubectl drain` can remove a pod. People may still change the number of members. */
 export function hasOnlyEvictions({ weights, obstacle }: Profile): boolean {
-  const harmless: readonly string[] = [...ORDINARY, "drain", "editReplicas"];
+  const harmless: readonly string[] = [...ORDINARY, ...OF_THE_OPERATOR, "drain", "editReplicas"];
   return obstacle === "none" && [...weights.keys()].every((happening) => harmless.includes(happening));
 }
 

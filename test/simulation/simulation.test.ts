@@ -4,7 +4,7 @@ import { campaign } from "./campaign.ts";
 import { tell } from "./history.ts";
 import { ELSEWHERE, keepEveryPromise, RULES, silentRules } from "./kept.ts";
 import { COPIED } from "./leanings.ts";
-import { profileOf } from "./profile.ts";
+import { hasOnlyEvictions, type Leaning, profileOf } from "./profile.ts";
 import { story } from "./story.ts";
 
 /** Enough histories for every rule to decide many times, and few enough for every test run. */
@@ -31,20 +31,26 @@ describe.runIf(SIMULATION_SEED === undefined)("simulated histories", () => {
     if (HISTORIES >= 10_000) assert.deepEqual(silentRules(report), [], "every rule decides in some history");
   });
 
-  test("lose no quorum by evictions that respect the PodDisruptionBudget, also while members are added and removed", {
-    timeout: 600_000,
-  }, async () => {
-    const often = { drain: 8, editReplicas: 2 };
-    for (const leaning of [{ often: { drain: 8 } }, { often }]) {
-      const report = await campaign(40, FIRST_SEED, {
-        ...leaning,
-        onlyThat: true,
-        startsFormed: true,
-        obstacle: "none",
-      });
+  const drain = 8;
+  const faulty = { crashOperator: 3, loseLease: 1, breakWatch: 1, muteWatch: 2 };
+  const callFaults = { late: 0.3, unsent: 0.1, lostReply: 0.1, throttled: 0.05 };
+  const DRAINED: Readonly<Record<string, Leaning>> = {
+    "without other events": { often: { drain } },
+    "while members are added and removed": { often: { drain, editReplicas: 2 } },
+    "while the operator crashes and its caches are stale": { often: { drain, editReplicas: 2, ...faulty }, callFaults },
+  };
+  test.each(Object.entries(DRAINED))(
+    "lose no quorum by evictions that respect the PodDisruptionBudget, %s",
+    {
+      timeout: 600_000,
+    },
+    async (_, leaning) => {
+      const profile: Leaning = { ...leaning, onlyThat: true, startsFormed: true, obstacle: "none" };
+      assert.ok(hasOnlyEvictions(profileOf(FIRST_SEED, profile)));
+      const report = await campaign(40, FIRST_SEED, profile);
       assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
-    }
-  });
+    },
+  );
 
   test("never start members on copied claims", { timeout: 600_000 }, async () => {
     const report = await campaign(20, FIRST_SEED, { ...COPIED, onlyThat: false });
