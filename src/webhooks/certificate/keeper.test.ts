@@ -370,6 +370,21 @@ describe("a certificate that is due for renewal", () => {
 });
 
 describe("the webhooks' Secret", () => {
+  test("keeps its old CA while the replica that writes it still serves a certificate of that CA", async () => {
+    const [late, other] = [new Replica(objects, clock), new Replica(objects, clock)];
+    for (const replica of [late, other]) await replica.keeper.look(signal);
+    objects.objects.delete(`secrets/${WEBHOOKS}`);
+    await other.keeper.look(signal);
+    await clock.advance(2 * 3_600_000);
+    await late.keeper.look(signal);
+    expect(late.shown).not.toEqual(objects.material.serving);
+    expect(objects.material.earlier).toHaveLength(1);
+    expectServed(late);
+    await late.runFor(clock, 120_000);
+    expect(late.shown).toEqual(objects.material.serving);
+    expect(objects.trusted).toEqual([objects.material.authority.certificate]);
+  });
+
   test("is created again after a deletion, and the old CA stays trusted until replicas serve new certificates", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
