@@ -40,7 +40,13 @@ export function whyBindingsLackCa(
   const hasNewCa = ({ trustIds }: SeenBinding) => ids.every((id) => trustIds?.includes(id));
   // A binding with an empty bundle connects without TLS.
   const isConcerned = (binding: SeenBinding) => binding.trustIds?.length !== 0 && (!isEnding || hasNewCa(binding));
-  return whyLate(snapshot, isConcerned, hasNewCa, sinceMs, `list the new CA in ca.crt ${forLong(snapshot)}`);
+  return whyLate(
+    snapshot,
+    isConcerned,
+    hasNewCa,
+    sinceMs,
+    `list the new CA in ca.crt for ${snapshot.rereadWithinMs / 1_000} s`,
+  );
 }
 
 /**
@@ -59,7 +65,9 @@ export function whyBindingsUsePreviousCa(
     (isUserProvided || reason !== GETS_NO_PAIR) &&
     (trustIds === undefined || (signerId !== undefined && notAfterMs > snapshot.takenAtMs));
   const isNew = ({ signerId }: SeenBinding) => signerId !== undefined && isAccepted(signerId);
-  const what = isUserProvided ? TAKEN_OUT : `have a certificate of the current CA ${forLong(snapshot)}`;
+  const what = isUserProvided
+    ? TAKEN_OUT
+    : `have a certificate of the current CA for ${snapshot.rereadWithinMs / 1_000} s`;
   return whyLate(snapshot, isConcerned, isNew, sinceMs, what);
 }
 
@@ -74,13 +82,9 @@ function whyLate(
     knownForMs >= rereadWithinMs || madeAtMs - sinceMs >= CLOCKS_DIFFER_MS;
   const late = (certificates?.bindings ?? []).filter(isConcerned).filter((each) => !is(each) || !isKnown(each));
   if (late.length === 0) return undefined;
-  const told = late.map(({ user, secretName, reason }) => {
+  const names = late.map(({ user, secretName, reason }) => {
     const name = `Secret ${secretName} of EtcdUser ${user}`;
     return reason === undefined ? name : `${name} (${reason})`;
   });
-  return `${told.join(", ")} ${late.length === 1 ? "has" : "have"} to ${what}`;
-}
-
-function forLong({ rereadWithinMs }: ClusterSnapshot): string {
-  return `for ${rereadWithinMs / 1_000} s`;
+  return `${names.join(", ")} ${late.length === 1 ? "has" : "have"} to ${what}`;
 }

@@ -3,13 +3,14 @@ import { rotationWish } from "#api/rotation-wish.ts";
 import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { hasSigned } from "#certificates/trust.ts";
-import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 import { membersUsingOtherCa, membersWithoutCa } from "#cluster-tls/check/trusted.ts";
 import { leavesOf, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { authorityOf, usable } from "#cluster-tls/read/usable.ts";
 import { notTrustingBothText } from "#cluster-tls/read/words.ts";
 import { whyBindingsLackCa, whyBindingsUsePreviousCa } from "./bindings.ts";
 import type { TlsChange } from "./change.ts";
+import { forReread, isCaPublished } from "./clients.ts";
 
 // How is a CA rotated while all members and clients stay connected?
 //   AcceptBoth: create the new CA, unless it exists, and trust it beside the old one, which still signs (step add).
@@ -50,23 +51,28 @@ interface Rotation extends TlsChange {
   readonly next?: Due;
   /** The applications that the step waits for. */
   readonly blockedBy?: string | undefined;
-  /** Since when the cluster's own certificates are ready for the step, in milliseconds since 1970, as far as this process knows. */
+  /**
+   * Since when the cluster's own certificates are ready for the step, in milliseconds since 1970, as far as this
+   * process knows.
+   */
   readonly sinceMs: number;
 }
 
-/** The next rotation step of this side's CA, when one is due and waits for nothing. */
-export function phaseOf(snapshot: ClusterSnapshot, side: Side): Due | undefined {
-  const live = signingNow(snapshot, side);
-  if (live === undefined) return undefined;
-  const rotation = rotationOn(snapshot, side, live);
-  if (rotation !== undefined) return rotation.blockedBy === undefined ? rotation.next : undefined;
-  return dueAtRest(snapshot, side, live);
+interface Rotations {
+  readonly peer: Rotation | undefined;
+  readonly client: Rotation | undefined;
 }
 
-/** The rotation of this side's CA, until its last round, in which members drop the old CA. */
-export function caRotation(snapshot: ClusterSnapshot, side: Side): Rotation | undefined {
-  const live = signingNow(snapshot, side);
-  return live && rotationOn(snapshot, side, live);
+/** The rotation of each side's CA, until its last round, in which members drop the old CA. */
+export const caRotations = remembered((snapshot): Rotations => {
+  return { peer: rotationOn(snapshot, "peer"), client: rotationOn(snapshot, "client") };
+});
+
+/** The next rotation step of this side's CA, when one is due and waits for nothing. */
+export function phaseOf(snapshot: ClusterSnapshot, side: Side): Due | undefined {
+  const rotation = caRotations(snapshot)[side];
+  if (rotation === undefined) return dueAtRest(snapshot, side);
+  return rotation.blockedBy === undefined ? rotation.next : undefined;
 }
 
 /**
@@ -74,7 +80,7 @@ export function caRotation(snapshot: ClusterSnapshot, side: Side): Rotation | un
  * @param forMs report only when the cluster's own certificates have been ready for so long
  */
 export function rotationWait(snapshot: ClusterSnapshot, side: Side, forMs = 0): string | undefined {
-  const rotation = caRotation(snapshot, side);
+  const rotation = caRotations(snapshot)[side];
   if (rotation?.blockedBy === undefined || snapshot.takenAtMs - rotation.sinceMs < forMs) return undefined;
   const what = rotation.next?.phase === "switch" ? "the new CA signs" : "the old CA is no longer trusted";
   return `CA in Secret ${rotation.live.secretName}: before ${what}, ${rotation.blockedBy}`;
@@ -87,7 +93,9 @@ function signingNow(snapshot: ClusterSnapshot, side: Side): SeenCertificate | un
 }
 
 /** The rotation while the CA's Secret lists more than one CA. */
-function rotationOn(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate): Rotation | undefined {
+function rotationOn(snapshot: ClusterSnapshot, side: Side): Rotation | undefined {
+  const live = signingNow(snapshot, side);
+  if (live === undefined) return undefined;
   const { nextId, fingerprint: ownId, trust, trustIds } = live;
   const purposes = leavesOf(snapshot.cluster, side);
   const leaves = purposes.map((purpose) => usable(snapshot, purpose));
@@ -107,9 +115,9 @@ function rotationOn(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate
     }
     const lacking = membersWithoutCa(snapshot, side, [nextId]);
     if (lacking.length > 0) return { ...base, waitsFor: notTrustingBothText(lacking) };
-    const late = lateSecret((leaf) => hasReached(snapshot, side, leaf, nextId));
+    const late = lateSecret((leaf) => isCaPublished(snapshot, side, leaf, nextId));
     if (late !== undefined)
-      return { ...base, waitsFor: `${late} has to list the new CA in ca.crt${forLong(snapshot, side)}` };
+      return { ...base, waitsFor: `${late} has to list the new CA in ca.crt${forReread(snapshot, side)}` };
     const next = { phase: "switch", because: "every member trusts the next CA", live } as const;
     const blockedBy = areBindingsWaitedFor ? whyBindingsLackCa(snapshot, [nextId], sinceMs) : undefined;
     return { ...base, waitsFor: blockedBy ?? "the new CA signs next", next, blockedBy };
@@ -118,9 +126,9 @@ function rotationOn(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate
   const from = trustIds.find((id) => id !== ownId);
   const base = { kind: "CARotation", round: "UseNew", from, to: ownId, live, sinceMs } as const;
   // A pod created to use a certificate of the new CA also trusts that CA.
-  const late = lateSecret((leaf) => hasSigned(live, leaf) && hasReached(snapshot, side, leaf, ownId));
+  const late = lateSecret((leaf) => hasSigned(live, leaf) && isCaPublished(snapshot, side, leaf, ownId));
   if (late !== undefined)
-    return { ...base, waitsFor: `${late} has to hold a certificate of the new CA${forLong(snapshot, side)}` };
+    return { ...base, waitsFor: `${late} has to hold a certificate of the new CA${forReread(snapshot, side)}` };
   const users = membersUsingOtherCa(snapshot, side, live);
   if (users.length > 0) return { ...base, waitsFor: `${users.join(", ")} may still use a certificate of the old CA` };
   const isNew = (signerId: string) => hasSigned(live, { signerId, trust });
@@ -129,18 +137,14 @@ function rotationOn(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate
   return { ...base, waitsFor: blockedBy ?? "the old CA is dropped next", next, blockedBy };
 }
 
-/** On the client side applications need time to reread the Secret. */
-function forLong({ rereadWithinMs }: ClusterSnapshot, side: Side): string {
-  return side === "peer" ? "" : ` for ${rereadWithinMs / 1_000} s`;
-}
-
 /** The step that begins a rotation, or that lets the annotation request one again. */
-function dueAtRest(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate): Due | undefined {
+function dueAtRest(snapshot: ClusterSnapshot, side: Side): Due | undefined {
+  const live = signingNow(snapshot, side);
   const { cluster, takenAtMs } = snapshot;
   // An unfinished rotation comes first: every certificate must be signed by this CA before the next one is created. A CA
   // may have several trusted certificates, all with the same name and key.
   const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
-  if (!leaves.every((leaf) => hasSigned(live, leaf))) return undefined;
+  if (live === undefined || !leaves.every((leaf) => hasSigned(live, leaf))) return undefined;
   const asked = rotationWish(cluster, side);
   if (asked !== undefined && live.rotatedFor !== asked)
     return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATION} requests a new CA`, live };
@@ -149,17 +153,4 @@ function dueAtRest(snapshot: ClusterSnapshot, side: Side, live: SeenCertificate)
   if (asked === undefined && live.rotatedFor !== undefined)
     return { phase: "forget", because: `the annotation ${ROTATE_CA_ANNOTATION} has been removed`, live };
   return undefined;
-}
-/**
- * Whether the certificate's Secret lists the CA and, on the client side, has done so for as long as applications take
- * to reread it. What members themselves trust and use is read from their pods.
- */
-export function hasReached(
-  snapshot: ClusterSnapshot,
-  side: Side,
-  leaf: SeenCertificate | undefined,
-  authorityId: string,
-): boolean {
-  const isLong = side === "peer" || (leaf !== undefined && leaf.knownForMs >= snapshot.rereadWithinMs);
-  return isLong && leaf?.trustIds.includes(authorityId) === true;
 }

@@ -8,7 +8,7 @@ import { memberTls } from "#cluster-tls/member-tls.ts";
 import { SHOWN_ON } from "#cluster-tls/read/purposes.ts";
 import { usable } from "#cluster-tls/read/usable.ts";
 import { notTrustingBothText } from "#cluster-tls/read/words.ts";
-import { caRotation } from "./ca-rotation.ts";
+import { caRotations } from "./ca-rotation.ts";
 import type { TlsChange } from "./change.ts";
 import { clientSchemeChange } from "./client-scheme.ts";
 import { peerSchemeChange } from "./peer-scheme.ts";
@@ -27,7 +27,7 @@ function changeOn(given: ClusterSnapshot, side: Side): TlsChange | undefined {
   return (
     schemeChange(given, side) ??
     providerChanges(snapshot)[side] ??
-    caRotation(snapshot, side) ??
+    caRotations(snapshot)[side] ??
     bundleChange(snapshot, side)
   );
 }

@@ -52,8 +52,8 @@ export function membersChangingScheme(snapshot: ClusterSnapshot): readonly strin
       const member = memberNamed(snapshot, name);
       const pod = snapshot.pods.get(name);
       const listed = member && listedBy(snapshot, member);
-      const told = [reachedBy(spec), pod && listensBy(pod), listed].filter((each) => each !== undefined);
-      return new Set(told).size > 1;
+      const schemes = [reachedBy(spec), pod && listensBy(pod), listed].filter((each) => each !== undefined);
+      return new Set(schemes).size > 1;
     })
     .map(({ metadata }) => metadata.name);
 }

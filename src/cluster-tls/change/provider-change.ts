@@ -1,18 +1,17 @@
-import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
 import { areClientsVerified, issuerOf, providerOf, type Side } from "#api/tls.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { vouches } from "#certificates/trust.ts";
 import { whyStranger } from "#cluster/auth/users.ts";
-import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
-import { whyBindingsLackCa, whyBindingsUsePreviousCa } from "#cluster-tls/change/bindings.ts";
+import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 import { type CertificateProblem, certificateProblem } from "#cluster-tls/check/certificate-problem.ts";
 import { membersWithoutCa, mergeBundles, secretsInUse, trustInUse } from "#cluster-tls/check/trusted.ts";
 import { certificateIn, previousTls, usesRequestedCertificate } from "#cluster-tls/effective/previous.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster-tls/read/purposes.ts";
-import { isOurs, isUnverified, seen, usable, whyTooLong } from "#cluster-tls/read/usable.ts";
+import { isUnverified, usable, whyTooLong } from "#cluster-tls/read/usable.ts";
 import { notTrustingBothText } from "#cluster-tls/read/words.ts";
 import { isCaEnding } from "./ca-end.ts";
 import type { Round, TlsChange } from "./change.ts";
+import { whyClientsLackCa, whyClientsUsePreviousCa } from "./clients.ts";
 
 // How do members move to certificates of another provider, issuer or Secret?
 //   Prepare: the requested certificates must exist and be valid. Until then nothing changes.
@@ -63,7 +62,7 @@ function providerChangeOf(snapshot: ClusterSnapshot, side: Side, other?: Provide
   const inTrust = trustInUse(snapshot, side);
   const prepare = (waitsFor: string) =>
     changeTo(snapshot, side, { round: "Prepare", membersDone: false, waitsFor, bundle: mergeBundles(...inTrust) });
-  const why = whyNotWhole(snapshot, side);
+  const why = whyNotUsable(snapshot, side);
   if (why !== undefined || shown === undefined) return prepare(why ?? `Secret ${name} is being read`);
   const bundle = mergeBundles(...inTrust, shown.trust);
   const excess = whyTooLong(bundle);
@@ -74,7 +73,7 @@ function providerChangeOf(snapshot: ClusterSnapshot, side: Side, other?: Provide
   const lacking = membersWithoutCa(snapshot, side, shown.trustIds, bundle);
   if (lacking.length > 0) return accept(false, notTrustingBothText(lacking));
   if (!hasBegun(snapshot, side)) {
-    const isEnding = others.some((each) => isWorthless(snapshot, side, each));
+    const isEnding = others.some((each) => isCertificateEnding(snapshot, side, each));
     const late =
       side === "client"
         ? whyClientsLackCa(snapshot, shown, isEnding)
@@ -119,7 +118,7 @@ function problemsOf(snapshot: ClusterSnapshot, side: Side): readonly Certificate
 }
 
 /** Why the requested certificates cannot be used yet. */
-function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined {
+function whyNotUsable(snapshot: ClusterSnapshot, side: Side): string | undefined {
   const [problem] = problemsOf(snapshot, side);
   if (problem !== undefined) return problem.message;
   if (side === "peer") return undefined;
@@ -161,49 +160,9 @@ export function isUnread(snapshot: ClusterSnapshot, side: Side): boolean {
 }
 
 /** Whether the certificate in this Secret has expired, or its CA is about to. */
-function isWorthless(snapshot: ClusterSnapshot, side: Side, secretName: string): boolean {
+function isCertificateEnding(snapshot: ClusterSnapshot, side: Side, secretName: string): boolean {
   const found = certificateIn(snapshot, side, secretName);
   return found !== undefined && isCaEnding(found, snapshot.takenAtMs);
-}
-
-/**
- * What still has to publish the new CAs to clients, or has not done so for long enough. Objects that the operator does
- * not write are not waited for.
- * @param isEnding whether late clients are no longer waited for
- */
-function whyClientsLackCa(
-  snapshot: ClusterSnapshot,
-  { trustIds, knownForMs }: SeenCertificate,
-  isEnding: boolean,
-): string | undefined {
-  const { certificates, cluster, rereadWithinMs, takenAtMs } = snapshot;
-  const { trustMap: map, trustMapForMs: mapForMs } = certificates ?? {};
-  const has = (text: string) => {
-    const ids = new Set(parsedIn(text).map(idOf));
-    return trustIds.every((id) => ids.has(id));
-  };
-  const name = trustConfigMapName(cluster.metadata.name);
-  const isMapKnown = map?.is === "present" && has(map.value.data?.[TRUST_FILE] ?? "");
-  if (map === undefined || map.is === "absent" || map.is === "unknown" || isOwned(snapshot, map.value)) {
-    if (isMapKnown ? (mapForMs ?? 0) < rereadWithinMs : !isEnding)
-      return `ConfigMap ${name} has to list the new CA in ca.crt for ${rereadWithinMs / 1_000} s`;
-  }
-  const late = whyBindingsLackCa(snapshot, trustIds, takenAtMs - knownForMs, isEnding);
-  if (late !== undefined) return late;
-  const given = publishedCertificate(snapshot);
-  if (given === undefined) return undefined;
-  const hasNewCa = trustIds.every((id) => given.trustIds.includes(id));
-  if (hasNewCa ? given.knownForMs >= rereadWithinMs : isEnding) return undefined;
-  return isOurs(snapshot, given)
-    ? `Secret ${given.secretName} has to list the new CA in ca.crt for ${rereadWithinMs / 1_000} s`
-    : undefined;
-}
-
-/** The certificate in the Secret of applications, if any. */
-function publishedCertificate(snapshot: ClusterSnapshot): SeenCertificate | undefined {
-  const { certificates, cluster } = snapshot;
-  if (providerOf(cluster.spec, "client") === "Operator") return seen(snapshot, "application");
-  return certificates?.clientSecret?.is === "present" ? certificates.clientSecret.value : undefined;
 }
 
 /**
@@ -211,7 +170,7 @@ function publishedCertificate(snapshot: ClusterSnapshot): SeenCertificate | unde
  * replace it before members stop trusting that CA.
  */
 function clientsMoving(snapshot: ClusterSnapshot, shown: SeenCertificate): ProviderChange | undefined {
-  const { peers, cluster, rereadWithinMs } = snapshot;
+  const { peers, cluster } = snapshot;
   const ids = new Set(shown.trustIds);
   const isMore = (trust: string) => trust !== shown.trust && parsedIn(trust).some((each) => !ids.has(idOf(each)));
   const inUse = peers.map(({ spec }) => spec.tls?.client?.trust ?? "");
@@ -223,21 +182,6 @@ function clientsMoving(snapshot: ClusterSnapshot, shown: SeenCertificate): Provi
   const operator = usable(snapshot, "operator");
   if (!usesRequestedCertificate(snapshot) || operator === undefined || !vouches(shown.trust, operator))
     return wait(`the operator is about to use Secret ${secretNameOf(cluster, "operator")}`);
-  // A client with a CA that no member trusts is cut off already: it is not waited for.
-  const isAccepted = (signerId: string) =>
-    vouches(shown.trust, { signerId, trust: bundle }) || !vouches(bundle, { signerId, trust: bundle });
-  const late = whyBindingsUsePreviousCa(snapshot, isAccepted, snapshot.takenAtMs - shown.signerForMs);
-  if (late !== undefined) return wait(late);
-  const given = publishedCertificate(snapshot);
-  if (given === undefined || !isOurs(snapshot, given)) return undefined;
-  const name = applicationCertificateName(cluster.metadata.name);
-  if (!vouches(shown.trust, given)) {
-    const isUserProvided = providerOf(cluster.spec, "client") === "Secret";
-    const next = isUserProvided
-      ? "delete it once no application uses it: then its certificate is no longer accepted"
-      : "applications are about to get a new certificate";
-    return wait(`the certificate in Secret ${name} is signed by the previous CA; ${next}`);
-  }
-  if (given.signerForMs >= rereadWithinMs) return undefined;
-  return wait(`Secret ${name} has to hold its new certificate for ${rereadWithinMs / 1_000} s`);
+  const late = whyClientsUsePreviousCa(snapshot, shown, bundle);
+  return late === undefined ? undefined : wait(late);
 }

@@ -36,7 +36,7 @@ export const tlsStepwise: ClusterGuard = {
     const peer = peerIn(step);
     if (peer?.spec === undefined) return undefined;
     const live = peerBefore(step);
-    const side = SIDES.find((each) => isOtherwise(snapshot, peer, live, each));
+    const side = SIDES.find((each) => differsFromSpec(snapshot, peer, live, each));
     if (side !== undefined) return `TLS of ${peer.metadata.name} (${side}) would differ from spec.tls`;
     return whyNotPeerSide(snapshot, peer, live) ?? whyNotClientSide(snapshot, peer, live);
   },
@@ -47,7 +47,7 @@ export const tlsStepwise: ClusterGuard = {
  * requested TLS. A rollback may restore what the member had. Members that form the cluster use the scheme of the
  * recorded identity.
  */
-function isOtherwise(snapshot: ClusterSnapshot, { spec }: Draft<EtcdPeer>, live: EtcdPeer | undefined, side: Side) {
+function differsFromSpec(snapshot: ClusterSnapshot, { spec }: Draft<EtcdPeer>, live: EtcdPeer | undefined, side: Side) {
   const { cluster, peers } = snapshot;
   const has = spec?.tls?.[side] !== undefined;
   const isForming = spec?.bootstrap?.initialClusterState === "New";

@@ -73,12 +73,12 @@ export const trustKept: ClusterGuard = {
       if (lost !== undefined)
         return `${live.metadata.name} would not trust the CA that signed the certificate in Secret ${lost.secretName}, which is in use`;
     }
-    return whyShutOut(snapshot, live, spec);
+    return whyOperatorRejected(snapshot, live, spec);
   },
 };
 
 /** Why a member that starts to require client certificates would reject the operator. */
-function whyShutOut(snapshot: ClusterSnapshot, live: EtcdPeer, spec: EtcdPeerSpec | undefined) {
+function whyOperatorRejected(snapshot: ClusterSnapshot, live: EtcdPeer, spec: EtcdPeerSpec | undefined) {
   const [next, before] = [spec, live.spec].map((each) => each?.tls?.client);
   if (next?.verifyClients !== true || before?.verifyClients !== false) return undefined;
   const rejected = inUseOn(snapshot, "client").find((facts) => !vouches(next.trust, facts));

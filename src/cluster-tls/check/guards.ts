@@ -48,7 +48,7 @@ export const certificateIsTrusted: ClusterGuard = {
   forbids(given, step) {
     const snapshot = effectiveTls(given);
     for (const side of SIDES) {
-      const secretName = comesToShow(snapshot, step, side);
+      const secretName = newSecretOf(snapshot, step, side);
       const found = secretName === undefined ? undefined : observedSecret(snapshot, side, secretName);
       if (secretName === undefined) continue;
       if (found?.is !== "present") return `Secret ${secretName} has not been read`;
@@ -56,7 +56,7 @@ export const certificateIsTrusted: ClusterGuard = {
       if (trouble !== undefined) return `Secret ${secretName}: ${trouble}`;
       if (!isInTime(snapshot, found.value))
         return `the certificate in Secret ${secretName} has expired, or is not valid yet`;
-      const why = isPeersOrAsked(snapshot, side) ? rejectionText(snapshot, side, found.value) : undefined;
+      const why = isVerified(snapshot, side) ? rejectionText(snapshot, side, found.value) : undefined;
       if (why !== undefined) return why;
     }
     return undefined;
@@ -64,12 +64,12 @@ export const certificateIsTrusted: ClusterGuard = {
 };
 
 /** Whether members verify this certificate. They verify server certificates too, as their own clients. */
-function isPeersOrAsked(snapshot: ClusterSnapshot, side: Side): boolean {
+function isVerified(snapshot: ClusterSnapshot, side: Side): boolean {
   return side === "peer" || !isUnverified(snapshot, "operator");
 }
 
 /** The Secret that the step gives to a member in place of its previous Secret. */
-function comesToShow(snapshot: ClusterSnapshot, step: ClusterStep, side: Side): string | undefined {
+function newSecretOf(snapshot: ClusterSnapshot, step: ClusterStep, side: Side): string | undefined {
   const next = specAfter(snapshot, step)?.tls?.[side]?.secretName;
   const before = hasTrait(step, "remakesPod", true)
     ? mountedIn(step.pod, side)
@@ -90,7 +90,7 @@ export const membersTrustEachOther: ClusterGuard = {
     // A recorded removal was checked when it was recorded.
     const isGivenUp = step.do === "markRemoval" && step.removal !== undefined && step.removal !== "scale-down";
     if (!(isRestart || isGivenUp)) return undefined;
-    const why = isRestart ? whyNotUp(snapshot, specAfter(snapshot, step)?.tls) : undefined;
+    const why = isRestart ? whyNotStarting(snapshot, specAfter(snapshot, step)?.tls) : undefined;
     if (why !== undefined) return why;
     // Secrets that are not in use yet do not count: members trust their CA first.
     for (const secretName of secretsInUse(snapshot, "peer")) {
@@ -121,7 +121,7 @@ const TO_SHOW = {
 /**
  * Why the member would not start with its next certificates. A bad peer certificate also matters to the other members.
  */
-function whyNotUp(snapshot: ClusterSnapshot, next: MemberTemplate["tls"]): string | undefined {
+function whyNotStarting(snapshot: ClusterSnapshot, next: MemberTemplate["tls"]): string | undefined {
   for (const side of SIDES) {
     const { secretName, trust } = next?.[side] ?? {};
     if (secretName === undefined || trust === undefined) continue;

@@ -58,8 +58,8 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
 /** The condition after TLS was turned off: without it the last one would stay forever. */
 function disabled({ cluster }: ClusterSnapshot): Verdict | undefined {
   const { deletionTimestamp, name } = cluster.metadata;
-  const isToldBefore = cluster.status?.conditions?.some(({ type }) => type === "TLSReady") ?? false;
-  if (deletionTimestamp !== undefined || !isToldBefore) return undefined;
+  const wasReported = cluster.status?.conditions?.some(({ type }) => type === "TLSReady") ?? false;
+  if (deletionTimestamp !== undefined || !wasReported) return undefined;
   const left = `the operator deletes no Secret: you may delete those that it created, and ConfigMap ${trustConfigMapName(name)}`;
   return { status: "True", reason: "TLSDisabled", message: `no member uses TLS any more; ${left}` };
 }

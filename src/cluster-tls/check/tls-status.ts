@@ -49,7 +49,7 @@ function peerScheme({ cluster, peers, pods }: ClusterSnapshot): Scheme | undefin
 function certificatesOf(snapshot: ClusterSnapshot): NonNullable<TlsStatus["certificates"]> {
   const before = snapshot.cluster.status?.tls?.certificates ?? [];
   const views = [snapshot, previousTls(snapshot)].flatMap((view) => view ?? []);
-  const told = views.flatMap((view) =>
+  const managed = views.flatMap((view) =>
     purposesOf(view.cluster).flatMap((purpose) => {
       const found = view.certificates?.[purpose];
       if (found === undefined || found.is === "unknown")
@@ -68,7 +68,7 @@ function certificatesOf(snapshot: ClusterSnapshot): NonNullable<TlsStatus["certi
     return recordOf(found.value);
   });
   // Both snapshots may have the same Secret.
-  return [...new Map([...told, ...abandoned].map((each) => [each.name, each])).values()];
+  return [...new Map([...managed, ...abandoned].map((each) => [each.name, each])).values()];
 }
 
 function recordOf({ secretName: name, notAfterMs, issuerName: issuer, trustIds }: SeenCertificate) {

@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { hasSigned, vouches } from "#certificates/trust.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
-import { hasReached } from "#cluster-tls/change/ca-rotation.ts";
+import { isCaPublished } from "#cluster-tls/change/clients.ts";
 import { isInUse, membersWithoutCa, mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster-tls/read/purposes.ts";
 import { authorityOf, contentProblem, isOurs, isUnverified, usable } from "#cluster-tls/read/usable.ts";
@@ -60,7 +60,7 @@ export function dueOf(
 
 /**
  * The CA that signs on this side, with the bundle that its certificates carry.
- * @param besides additional CAs, in PEM
+ * @param additional additional CAs, in PEM
  */
 export function signerOf(snapshot: ClusterSnapshot, purpose: LeafPurpose, additional: string | undefined) {
   const authority = authorityOf(snapshot, sideOf(purpose));
@@ -118,9 +118,9 @@ function mayBeKnown(
   // Only users of the operator's Secrets are waited for.
   const side = sideOf(purpose);
   const all = leavesOf(snapshot.cluster, side).flatMap((each) => usable(snapshot, each) ?? []);
-  const hasHeard = (each: SeenCertificate) =>
-    hasSigned(authority, each) || hasReached(snapshot, side, each, authority.fingerprint);
-  return all.every(hasHeard) || !isTrusted(snapshot, purpose, signerId);
+  const hasNewCa = (each: SeenCertificate) =>
+    hasSigned(authority, each) || isCaPublished(snapshot, side, each, authority.fingerprint);
+  return all.every(hasNewCa) || !isTrusted(snapshot, purpose, signerId);
 }
 
 /** Whether every member trusts the CA. */

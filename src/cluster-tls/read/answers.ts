@@ -112,11 +112,11 @@ export function seenIn(known: ReadonlyMap<What, Known>, nowMs: number): SeenCert
   for (const [what, { answer, sinceMs, signerSinceMs }] of known) {
     const isCertificate = answer.is === "present" && "fingerprint" in answer.value;
     const times = { knownForMs: nowMs - sinceMs, signerForMs: nowMs - signerSinceMs };
-    const told = isCertificate ? present({ ...answer.value, ...times }) : answer;
-    if (isRequest(what)) requests[purposeOf(what)] = told;
-    else if (isPrevious(what)) previous[previousPurpose(what)] = told;
-    else if (isAbandoned(what)) abandoned[abandonedPurpose(what)] = told;
-    else seen[what] = told;
+    const observed = isCertificate ? present({ ...answer.value, ...times }) : answer;
+    if (isRequest(what)) requests[purposeOf(what)] = observed;
+    else if (isPrevious(what)) previous[previousPurpose(what)] = observed;
+    else if (isAbandoned(what)) abandoned[abandonedPurpose(what)] = observed;
+    else seen[what] = observed;
     if (what === "trustMap" && answer.is === "present") seen.trustMapForMs = nowMs - sinceMs;
   }
   const refused = refusedIn(known);

@@ -259,11 +259,11 @@ export class CertificateReads {
       // A forbidden object stays in the rotation until it can be read. Otherwise one with another error would take
       // every turn.
       const isRefused = missingRightText(answer.why) !== undefined || last?.refused !== undefined;
-      const told = { refused: isRefused ? answer.why : undefined, askedMs: nowMs };
+      const failure = { refused: isRefused ? answer.why : undefined, askedMs: nowMs };
       if (last === undefined || last.answer.is === "unknown")
-        memory.known.set(what, { answer, atMs: nowMs, sinceMs: nowMs, signerSinceMs: nowMs, ...told });
+        memory.known.set(what, { answer, atMs: nowMs, sinceMs: nowMs, signerSinceMs: nowMs, ...failure });
       // The last observation counts until the next successful read. The refusal is reported.
-      else memory.known.set(what, { ...last, ...(isRefused ? { atMs: nowMs } : {}), ...told });
+      else memory.known.set(what, { ...last, ...(isRefused ? { atMs: nowMs } : {}), ...failure });
       return;
     }
     if (last?.refused !== undefined) askForAll(memory);

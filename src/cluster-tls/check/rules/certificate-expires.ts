@@ -10,7 +10,7 @@ import { notice } from "#runtime/decide.ts";
 export const certificateExpires: ClusterRule = {
   name: "certificate-expires",
   decide(snapshot) {
-    const told = [lateText(snapshot) ?? [], renewalTroubles(snapshot)].flat();
-    return told.length === 0 ? undefined : notice("certificate-expires", told.join("; "));
+    const texts = [lateText(snapshot) ?? [], renewalTroubles(snapshot)].flat();
+    return texts.length === 0 ? undefined : notice("certificate-expires", texts.join("; "));
   },
 };

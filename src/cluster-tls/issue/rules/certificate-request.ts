@@ -12,24 +12,24 @@ export const certificateRequestRule: ClusterRule = {
   name: "certificate-request",
   decide(snapshot) {
     const { cluster, certificates } = snapshot;
-    let told: string | undefined;
+    let problem: string | undefined;
     for (const purpose of SIDES.flatMap((side) => leavesOf(cluster, side))) {
       const found = certificates?.requests?.[purpose]; // read only with provider CertManager
-      if (found?.is === "notServed") told ??= NOT_SERVED;
+      if (found?.is === "notServed") problem ??= NOT_SERVED;
       if (found?.is !== "absent" && found?.is !== "present") continue;
       const request = certificateRequest(snapshot, purpose);
       const shown = seen(snapshot, purpose);
       if (found.is === "absent" && shown !== undefined && isForeign(snapshot, purpose, shown)) {
-        told ??= notFilledText(cluster.metadata.namespace, shown.secretName);
+        problem ??= notFilledText(cluster.metadata.namespace, shown.secretName);
         continue;
       }
       const because = `Certificate ${request.metadata.name} asks cert-manager for ${WHAT_FOR[purpose]}`;
       if (found.is === "absent") return step("certificate-request", because, { do: "createRequest", purpose, request });
       const live = found.value;
-      if (!isOwned(snapshot, live)) told ??= takenText(live);
+      if (!isOwned(snapshot, live)) problem ??= takenText(live);
       else if (requestDiffers(live, request))
         return step("certificate-request", because, { do: "replaceRequest", purpose, live, request });
     }
-    return told === undefined ? undefined : notice("certificate-request", told);
+    return problem === undefined ? undefined : notice("certificate-request", problem);
   },
 };

@@ -22,8 +22,8 @@ export const issueCa: ClusterRule = {
   name: "issue-ca",
   decide(snapshot) {
     // Sides of other providers have no CA here.
-    const said = SIDES.flatMap((side) => opinionOn(snapshot, side) ?? []);
-    return said.find(({ next }) => next === "step") ?? said[0];
+    const decisions = SIDES.flatMap((side) => decideOn(snapshot, side) ?? []);
+    return decisions.find(({ next }) => next === "step") ?? decisions[0];
   },
 };
 
@@ -34,7 +34,7 @@ function waitsForText(left: ReadonlyMap<string, Pod>): string {
   return `${why}; if their node is gone for good, delete by force: ${pods}`;
 }
 
-function opinionOn(snapshot: ClusterSnapshot, side: Side) {
+function decideOn(snapshot: ClusterSnapshot, side: Side) {
   const { cluster, certificates } = snapshot;
   const { namespace } = cluster.metadata;
   const purpose = AUTHORITY_OF[side];
@@ -56,7 +56,7 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
   if (found === undefined) return undefined;
   const { secretName, trouble } = found;
   if (!isOurs(snapshot, found)) return notice("issue-ca", foreignSecretText(namespace, secretName));
-  const lost = lostPair(snapshot, side);
+  const lost = missingSecretOfMembers(snapshot, side);
   if (trouble !== undefined) return notice("issue-ca", brokenAuthorityText(namespace, secretName, trouble, lost));
   const forgotten = untrustedSigner(snapshot, side, found);
   if (forgotten !== undefined)
@@ -68,7 +68,7 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
 }
 
 /** The Secret of members, when it is missing. They keep their files, but cannot learn of a new CA from it. */
-function lostPair(snapshot: ClusterSnapshot, side: Side): string | undefined {
+function missingSecretOfMembers(snapshot: ClusterSnapshot, side: Side): string | undefined {
   const purpose = SHOWN_ON[side];
   const isLost = snapshot.certificates?.[purpose]?.is === "absent" && isInUse(snapshot, purpose);
   return isLost ? secretNameOf(snapshot.cluster, purpose) : undefined;

@@ -25,9 +25,9 @@ export const publishClientSecret: ClusterRule = {
     const source = sourceOf(snapshot);
     if (source === undefined || found === undefined || found.is === "unknown") return undefined;
     const trust = providerChanges(snapshot).client?.bundle ?? usable(snapshot, "server")?.trust ?? source.trust;
-    const tells = `Secret ${applicationCertificateName(name)} gets ${WHAT_FOR.application}, as Secret ${source.secretName} has it`;
+    const because = `Secret ${applicationCertificateName(name)} gets ${WHAT_FOR.application}, as Secret ${source.secretName} has it`;
     const what = { do: "publishClientSecret", source, trust } as const;
-    if (found.is === "absent") return step("publish-client-secret", tells, { ...what, facts: undefined });
+    if (found.is === "absent") return step("publish-client-secret", because, { ...what, facts: undefined });
     const facts = found.value;
     if (!isOurs(snapshot, facts))
       return notice("publish-client-secret", foreignSecretText(namespace, facts.secretName));
@@ -35,10 +35,10 @@ export const publishClientSecret: ClusterRule = {
     const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
     if (isSame && facts.trouble === undefined) return undefined;
     const rejecting = membersRejectingApplications(snapshot, source, facts);
-    if (rejecting.length === 0) return step("publish-client-secret", tells, { ...what, facts });
+    if (rejecting.length === 0) return step("publish-client-secret", because, { ...what, facts });
     // They keep their certificate, and still get the CAs of members.
-    const isTold = ids.every((id) => facts.trustIds.includes(id));
-    if (isTold) return notice("publish-client-secret", keptText(facts, source, rejecting));
+    const hasAllCas = ids.every((id) => facts.trustIds.includes(id));
+    if (hasAllCas) return notice("publish-client-secret", keptText(facts, source, rejecting));
     const lacks = `Secret ${facts.secretName}: its ca.crt lacks a CA of members`;
     return step("publish-client-secret", lacks, {
       ...what,

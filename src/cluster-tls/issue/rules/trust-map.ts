@@ -22,12 +22,12 @@ export const trustMapRule: ClusterRule = {
       change?.round === "Prepare" && found.is === "present" ? (found.value.data?.[TRUST_FILE] ?? "") : undefined;
     if (kept !== undefined && isAmong(trust, kept)) return undefined;
     const wanted = trustMap(snapshot, kept === undefined ? trust : mergeBundles(trust, kept));
-    const tells = `ConfigMap ${wanted.metadata.name} lists the CAs that clients have to trust`;
-    if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });
+    const because = `ConfigMap ${wanted.metadata.name} lists the CAs that clients have to trust`;
+    if (found.is === "absent") return step("trust-map", because, { do: "createTrustMap", map: wanted });
     const live = found.value;
     if (!isOwned(snapshot, live)) return notice("trust-map", takenText(live));
     if (!trustMapDiffers(live, wanted)) return undefined;
-    return step("trust-map", tells, { do: "replaceTrustMap", live, map: wanted });
+    return step("trust-map", because, { do: "replaceTrustMap", live, map: wanted });
   },
 };
 
