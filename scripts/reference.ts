@@ -59,7 +59,7 @@ function conditionsPage(): string {
     ...kind("EtcdCluster", CONDITION_TYPES, REASONS),
     ...kind("EtcdPeer", PEER_CONDITION_TYPES, PEER_REASONS),
     "## What may be waived",
-    "The annotation `etcd.improbable.io/waive` of an EtcdCluster names checks for which the restarts of an update need not wait. Each has an end, with a time zone, at most 7 days ahead. An example is `members-ready until 2026-11-22T12:00:00Z, members-healthy until 2026-11-22T12:00:00Z`. Nothing else can be waived.",
+    "The annotation `etcd.improbable.io/waive` of an EtcdCluster names checks for which the restarts of an update need not wait. Each has an end, with a time zone, at most 7 days ahead. An example is `MembersReady until 2026-11-22T12:00:00Z, MembersHealthy until 2026-11-22T12:00:00Z`. Nothing else can be waived.",
     table(["check", "what an update waits for while it is not waived"], wordRows(WAIVABLE)),
     ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
     ...kind("EtcdBackupSchedule", SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS),

@@ -18,32 +18,32 @@ test("waivers: an EtcdCluster without the annotation has none", () => {
 
 test("waivers: each has a name and an end, and several are separated by commas", () => {
   const waivers = [
-    { check: "members-ready", until: NOON, untilMs: NOON_MS },
-    { check: "evictions-held-back", until: "2026-11-22T13:00:00.5+01:00", untilMs: NOON_MS + 500 },
+    { check: "MembersReady", until: NOON, untilMs: NOON_MS },
+    { check: "EvictionsHeldBack", until: "2026-11-22T13:00:00.5+01:00", untilMs: NOON_MS + 500 },
   ];
-  const text = ` members-ready  until ${NOON} ,evictions-held-back until 2026-11-22T13:00:00.5+01:00,`;
+  const text = ` MembersReady  until ${NOON} ,EvictionsHeldBack until 2026-11-22T13:00:00.5+01:00,`;
   expect(read(text)).toEqual({ waivers, refused: [] });
 });
 
 describe("waivers: an invalid one is refused with a message", () => {
-  const names = "only these can: members-healthy, members-ready, members-caught-up, backup-first, evictions-held-back";
+  const names = "only these can: MembersHealthy, MembersReady, MembersCaughtUp, BackupFirst, EvictionsHeldBack";
   const end =
-    "has no end; it must be members-ready until a time with a zone, such as members-ready until 2026-11-22T12:00:00Z";
+    "has no end; it must be MembersReady until a time with a zone, such as MembersReady until 2026-11-22T12:00:00Z";
   const cases: readonly (readonly [string, string])[] = [
     [
       `keep-quorum until ${NOON}`,
       `"keep-quorum" cannot be waived; ${names} (never a check that protects data, quorum or membership)`,
     ],
     [`toString until ${NOON}`, `"toString" cannot be waived; ${names}`],
-    ["members-ready", `"members-ready" ${end}`],
-    ["members-ready until", `"members-ready until" ${end}`],
-    [`members-ready ${NOON}`, end],
-    [`members-ready till ${NOON}`, end],
-    [`members-ready until ${NOON} please`, end],
-    ["members-ready until 2026-11-22", end],
-    ["members-ready until 2026-11-22T12:00:00", end],
-    ["members-ready until 2026-13-22T12:00:00Z", end],
-    ["members-ready until tomorrow", end],
+    ["MembersReady", `"MembersReady" ${end}`],
+    ["MembersReady until", `"MembersReady until" ${end}`],
+    [`MembersReady ${NOON}`, end],
+    [`MembersReady till ${NOON}`, end],
+    [`MembersReady until ${NOON} please`, end],
+    ["MembersReady until 2026-11-22", end],
+    ["MembersReady until 2026-11-22T12:00:00", end],
+    ["MembersReady until 2026-13-22T12:00:00Z", end],
+    ["MembersReady until tomorrow", end],
   ];
   test.each(cases)("%s", (text, why) => {
     const { waivers, refused } = read(text);
@@ -52,17 +52,17 @@ describe("waivers: an invalid one is refused with a message", () => {
   });
 
   test("a waiver for more than 7 days is refused", () => {
-    const given = cluster({ annotations: { [WAIVE_ANNOTATION]: `members-ready until ${NOON}` } }).cluster;
+    const given = cluster({ annotations: { [WAIVE_ANNOTATION]: `MembersReady until ${NOON}` } }).cluster;
     const week = 7 * 24 * 3_600_000;
     expect(waiversIn(given, NOON_MS - week).waivers).toHaveLength(1);
     expect(waiversIn(given, NOON_MS - week - 1)).toEqual({
       waivers: [],
-      refused: [`"members-ready until ${NOON}" would hold for too long; it must end within 7 days`],
+      refused: [`"MembersReady until ${NOON}" would hold for too long; it must end within 7 days`],
     });
   });
 
   test("a refused waiver does not affect others", () => {
-    const { waivers, refused } = read(`version-path until ${NOON}, members-ready until ${NOON}`);
+    const { waivers, refused } = read(`version-path until ${NOON}, MembersReady until ${NOON}`);
     expect([waivers.length, refused.length]).toEqual([1, 1]);
   });
 
@@ -87,7 +87,7 @@ test("waivers: each part of any annotation is either a waiver or refused", () =>
 });
 
 test("waivers: an annotation of more than 4096 characters is ignored with one message", () => {
-  const one = `members-ready until ${NOON}`;
+  const one = `MembersReady until ${NOON}`;
   const padded = (length: number) => `${one},${" ".repeat(length - one.length - 1)}`;
   expect(read(padded(4_096)).waivers).toHaveLength(1);
   const why = "it has 4097 characters, and none of it counts; it may have at most 4096";

@@ -2,7 +2,7 @@ import { WAIVE_ANNOTATION } from "#api/names.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 
 // What is a waiver?
-//   kubectl annotate etcdcluster my-etcd etcd.improbable.io/waive="members-ready until 2026-11-22T12:00:00Z"
+//   kubectl annotate etcdcluster my-etcd etcd.improbable.io/waive="MembersReady until 2026-11-22T12:00:00Z"
 //   Until that time the restarts of an update do not wait for that check. Commas separate several waivers.
 // What can be waived?
 //   Only checks that keep the service available while members restart. Checks that protect data, quorum and membership
@@ -10,11 +10,11 @@ import type { KubeObject } from "#kube/kinds.ts";
 
 /** Checks that may be waived, each with what an update waits for. */
 export const WAIVABLE = {
-  "members-healthy": "Every other member is healthy. With the waiver, a quorum must still be left.",
-  "members-ready": "The pod of every other member is Ready, sidecars included.",
-  "members-caught-up": "Every other member has applied nearly all of the log.",
-  "backup-first": "A backup is stored before the first member is upgraded to a newer minor release.",
-  "evictions-held-back": "Kubernetes has observed that no member may be evicted while one restarts.",
+  MembersHealthy: "Every other member is healthy. With the waiver, a quorum must still be left.",
+  MembersReady: "The pod of every other member is Ready, sidecars included.",
+  MembersCaughtUp: "Every other member has applied nearly all of the log.",
+  BackupFirst: "A backup is stored before the first member is upgraded to a newer minor release.",
+  EvictionsHeldBack: "Kubernetes has observed that no member may be evicted while one restarts.",
 } as const;
 export type Waivable = keyof typeof WAIVABLE;
 

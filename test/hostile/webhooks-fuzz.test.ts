@@ -141,7 +141,7 @@ const object = {
     ...rich.metadata,
     annotations: {
       "etcd.improbable.io/dry-run": '{"replicas":5}',
-      "etcd.improbable.io/waive": "members-ready until 2026-11-28T12:00:00Z",
+      "etcd.improbable.io/waive": "MembersReady until 2026-11-28T12:00:00Z",
       "etcd.improbable.io/rotate-ca": "all",
     },
   },

@@ -37,7 +37,7 @@ function isNewIntent(step: ClusterStep): boolean {
 /** Names another member that does not participate in the quorum. */
 function otherDown(snapshot: ClusterSnapshot, name: string): string | undefined {
   // The waiver covers neither the canary nor the quorum, which another guard checks.
-  const isExcused = ({ id }: KnownMember) => isWaived(snapshot, "members-healthy") && canary(snapshot)?.id !== id;
+  const isExcused = ({ id }: KnownMember) => isWaived(snapshot, "MembersHealthy") && canary(snapshot)?.id !== id;
   const other = othersDown(snapshot, name).find((member) => !isExcused(member));
   return other === undefined ? undefined : `${other.name} does not participate in the quorum`;
 }

@@ -251,7 +251,7 @@ describe("no destructive step is taken when the live EtcdCluster is paused, edit
   test.each(steps.map((step) => ({ step })))("$step.do", async ({ step }) => {
     expect(await written(step, {})).toHaveLength(1);
     const paused = { annotations: { [PAUSED_ANNOTATION]: "true" } };
-    const waived = { annotations: { [WAIVE_ANNOTATION]: "members-healthy until 2026-01-01T13:00:00Z" } };
+    const waived = { annotations: { [WAIVE_ANNOTATION]: "MembersHealthy until 2026-01-01T13:00:00Z" } };
     const changed = [{ metadata: paused }, { metadata: { generation: 99 } }, { metadata: waived }];
     for (const live of [{ spec: { paused: true } }, ...changed])
       await expect(written(step, live)).rejects.toMatchObject({ code: "KubeConflict" });

@@ -132,9 +132,9 @@ describe("before the first update to a newer minor release", () => {
     ["makes no new backup after a stopped update", { ...late, cluster: withStop(late, "my-etcd-2").cluster }, "settled"],
     ["makes no new backup while a member is unfit", { ...late, ...unfit }, "wait: backup-first"],
     ["needs no backup when the only schedule is being deleted", { ...upgrade, schedules: [etcdBackupSchedule({ deleting: true })] }, TURN],
-    ["needs no backup when backup-first is waived", waived(asked, "backup-first until 2026-01-01T13:00:00Z"), TURN],
-    ["needs a backup after the waiver has expired", waived(asked, "backup-first until 2026-01-01T12:00:00Z"), "backup-first: createBackup"],
-    ["ignores other waivers", waived(asked, "members-ready until 2026-01-01T13:00:00Z"), "backup-first: createBackup"],
+    ["needs no backup when BackupFirst is waived", waived(asked, "BackupFirst until 2026-01-01T13:00:00Z"), TURN],
+    ["needs a backup after the waiver has expired", waived(asked, "BackupFirst until 2026-01-01T12:00:00Z"), "backup-first: createBackup"],
+    ["ignores other waivers", waived(asked, "MembersReady until 2026-01-01T13:00:00Z"), "backup-first: createBackup"],
     ["makes no backup for an unreachable release", { ...wanting({ ...NEXT_MINOR, version: "3.9.1" }), schedules: [schedule] }, "settled"],
   ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toBe(expected)); // biome-ignore format: a table
 
@@ -152,7 +152,7 @@ describe("before the first update to a newer minor release", () => {
     });
     expect(planCluster(withBackup(failed))).toMatchObject({
       because:
-        "EtcdBackup my-etcd-before-3.7-1 has failed: the bucket is full; delete it to make a new one, or waive backup-first; the update to 3.7.1 waits",
+        "EtcdBackup my-etcd-before-3.7-1 has failed: the bucket is full; delete it to make a new one, or waive BackupFirst; the update to 3.7.1 waits",
     });
     expect(planCluster(withBackup(verified("False", "VerificationFailed")))).toMatchObject({
       because: expect.stringMatching(/^EtcdBackup my-etcd-before-3.7-1 has failed: the hash differs; delete it/),

@@ -17,7 +17,7 @@ import { isRelease, minorOf } from "#etcd/version.ts";
 //   written one is found. None is made while an earlier one is active.
 
 /** The check that people may waive; see api/waivers.ts. */
-const CHECK = "backup-first";
+const CHECK = "BackupFirst";
 /**
  * How old the stored backup may be when the first member is updated, in milliseconds: a guess at the most that a
  * restore may lose. Smaller: a large database is backed up repeatedly while members wait. Larger: more is lost.

@@ -76,7 +76,7 @@ function said(given: ClusterSnapshot, type: string): readonly (string | undefine
 const MADE =
   "EtcdBackup my-etcd-before-3.7-1 is made before the update to 3.7.1, from the template of EtcdBackupSchedule nightly";
 const AWAITED = "the update to 3.7.1 waits until EtcdBackup my-etcd-before-3.7-1 is stored";
-const LOST = "EtcdBackup my-etcd-before-3.7-1 has failed: the bucket is full; delete it to make a new one, or waive backup-first; the update to 3.7.1 waits"; // biome-ignore format: one thing
+const LOST = "EtcdBackup my-etcd-before-3.7-1 has failed: the bucket is full; delete it to make a new one, or waive BackupFirst; the update to 3.7.1 waits"; // biome-ignore format: one thing
 const OLDER = "the update to 3.7.1 waits: the data of my-etcd-1 is in, or is being converted to, the format of 3.5.0";
 const COUNT = "0 of 3 members run what the spec asks for";
 
@@ -237,8 +237,8 @@ const others: { readonly name: string; readonly given: ClusterSnapshot; readonly
       ready: ["False", "Rolling"],
     },
     {
-      name: "the update does not wait when backup-first is waived",
-      given: annotated(withBackup(FAILED), { [WAIVE_ANNOTATION]: "backup-first until 2026-01-01T13:00:00Z" }),
+      name: "the update does not wait when BackupFirst is waived",
+      given: annotated(withBackup(FAILED), { [WAIVE_ANNOTATION]: "BackupFirst until 2026-01-01T13:00:00Z" }),
       ready: ["False", "Rolling"],
     },
     {

@@ -58,45 +58,45 @@ interface Case {
 describe("waivers", () => {
   const cases: readonly Case[] = [
     {
-      name: "with members-ready an update continues beside a pod that is not Ready",
+      name: "with MembersReady an update continues beside a pod that is not Ready",
       given: UNREADY,
-      waiver: "members-ready",
+      waiver: "MembersReady",
       says: ["wait update-member", "step update-member"],
     },
     {
-      name: "with members-ready a restart continues beside a pod that is not Ready",
+      name: "with MembersReady a restart continues beside a pod that is not Ready",
       given: turned(UNREADY),
-      waiver: "members-ready",
+      waiver: "MembersReady",
       says: ["wait restart-member", "step restart-member"],
     },
     {
-      name: "with members-caught-up an update continues beside a member that lags behind",
+      name: "with MembersCaughtUp an update continues beside a member that lags behind",
       given: BEHIND,
-      waiver: "members-caught-up",
+      waiver: "MembersCaughtUp",
       says: ["wait update-member", "step update-member"],
     },
     {
-      name: "with members-caught-up a restart continues beside a member that lags behind",
+      name: "with MembersCaughtUp a restart continues beside a member that lags behind",
       given: turned(BEHIND),
-      waiver: "members-caught-up",
+      waiver: "MembersCaughtUp",
       says: ["wait restart-member", "step restart-member"],
     },
     {
-      name: "with members-healthy an update continues while a member is down",
+      name: "with MembersHealthy an update continues while a member is down",
       given: DOWN,
-      waiver: "members-healthy",
+      waiver: "MembersHealthy",
       says: ["wait update-member", "step update-member"],
     },
     {
-      name: "with members-healthy a restart continues while a member is down",
+      name: "with MembersHealthy a restart continues while a member is down",
       given: turned(DOWN),
-      waiver: "members-healthy",
+      waiver: "MembersHealthy",
       says: ["wait one-at-a-time", "step restart-member"],
     },
     {
-      name: "with evictions-held-back a restart continues before the PodDisruptionBudget is observed",
+      name: "with EvictionsHeldBack a restart continues before the PodDisruptionBudget is observed",
       given: unsettled(turned(FIVE)),
-      waiver: "evictions-held-back",
+      waiver: "EvictionsHeldBack",
       says: ["wait restart-member", "step restart-member"],
     },
   ];
@@ -109,7 +109,7 @@ describe("waivers", () => {
     return plan.next === "settled" ? "" : plan.because;
   };
   for (const { name, given, waiver, says } of cases) {
-    const others = ["members-healthy", "members-ready", "members-caught-up", "evictions-held-back"].filter(
+    const others = ["MembersHealthy", "MembersReady", "MembersCaughtUp", "EvictionsHeldBack"].filter(
       (each) => each !== waiver,
     );
     test(name, () => {
@@ -134,19 +134,19 @@ describe("waivers", () => {
 
   test("a step that needs two waivers names both", () => {
     const both = withPod(BEHIND, "my-etcd-1", NOT_READY);
-    expect(saidBy(waiving(both, `members-ready until ${SOON}`))).toBe("wait update-member");
-    const given = waiving(both, `members-ready until ${SOON},members-caught-up until ${SOON}`);
-    expect(because(given)).toMatch(/members-ready is waived until .*; members-caught-up is waived until/);
+    expect(saidBy(waiving(both, `MembersReady until ${SOON}`))).toBe("wait update-member");
+    const given = waiving(both, `MembersReady until ${SOON},MembersCaughtUp until ${SOON}`);
+    expect(because(given)).toMatch(/MembersReady is waived until .*; MembersCaughtUp is waived until/);
   });
 
   test("an unused waiver is not named", () => {
-    expect(because(waiving(FIVE, `members-ready until ${SOON}`))).toMatch(/; 4 more members follow$/);
+    expect(because(waiving(FIVE, `MembersReady until ${SOON}`))).toMatch(/; 4 more members follow$/);
   });
 
   test("no waiver allows a restart that loses the quorum", () => {
     const two = waiving(
       wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }),
-      `members-healthy until ${SOON}`,
+      `MembersHealthy until ${SOON}`,
     );
     expect(saidBy(two)).toBe("wait restart-keeps-quorum");
     expect(saidBy(turned(two))).toBe("wait restart-keeps-quorum");
@@ -156,32 +156,32 @@ describe("waivers", () => {
     const given = unsettled(turned(FIVE));
     const status = { observedGeneration: 0, disruptedPods: { "my-etcd-1-abcde": "2026-01-01T12:00:00Z" } };
     const granted = { ...given, budget: { ...given.budget, status } as unknown as typeof given.budget };
-    expect(saidBy(waiving(granted, `evictions-held-back until ${SOON}`))).toBe("wait restart-member");
+    expect(saidBy(waiving(granted, `EvictionsHeldBack until ${SOON}`))).toBe("wait restart-member");
   });
 
   test("no waiver allows a restart before the PodDisruptionBudget blocks evictions", () => {
     const given = { ...turned(FIVE), budget: FIVE.budget };
     const rule = CLUSTER_RULES.find(({ name }) => name === "restart-member")!;
-    expect(rule.decide(waiving(given, `evictions-held-back until ${SOON}`))?.next).toBe("wait");
+    expect(rule.decide(waiving(given, `EvictionsHeldBack until ${SOON}`))?.next).toBe("wait");
   });
 
   test("a waiver for more than 7 days is ignored and reported", () => {
-    const given = waiving(UNREADY, "members-ready until 2026-01-08T12:00:01Z");
+    const given = waiving(UNREADY, "MembersReady until 2026-01-08T12:00:01Z");
     expect(saidBy(given)).toBe("wait update-member");
     expect(progressing({ snapshot: given, plan: planCluster(given), members: [], own: [] }).message).toMatch(
       /waive is ignored: .* would hold for too long; it must end within 7 days$/,
     );
-    expect(saidBy(waiving(UNREADY, "members-ready until 2026-01-08T12:00:00Z"))).toBe("step update-member");
+    expect(saidBy(waiving(UNREADY, "MembersReady until 2026-01-08T12:00:00Z"))).toBe("step update-member");
   });
 
-  test("members-ready does not cover a pod without a recorded revision", () => {
-    const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `members-ready until ${SOON}`);
+  test("MembersReady does not cover a pod without a recorded revision", () => {
+    const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `MembersReady until ${SOON}`);
     expect(saidBy(given)).toBe("wait update-member");
   });
 });
 
 describe("no waiver covers the canary", () => {
-  const all = ["members-healthy", "members-ready", "members-caught-up"].map((each) => `${each} until ${SOON}`).join();
+  const all = ["MembersHealthy", "MembersReady", "MembersCaughtUp"].map((each) => `${each} until ${SOON}`).join();
   const says = (snapshot: ClusterSnapshot) => {
     const plan = planCluster(waiving(snapshot, all));
     return plan.next === "settled" ? "settled" : `${plan.next} ${plan.rule}: ${plan.because}`;
@@ -219,7 +219,7 @@ describe("no waiver covers the canary", () => {
     {
       name: "after the update is proven, a waiver covers the first updated member, too",
       given: withUpdate(crashed, { proven: true }),
-      because: /^step update-member: my-etcd-3 is updated next.*; members-healthy is waived until/,
+      because: /^step update-member: my-etcd-3 is updated next.*; MembersHealthy is waived until/,
     },
   ];
   for (const { name, given, because } of cases) test(name, () => expect(says(given)).toMatch(because));
@@ -231,18 +231,18 @@ describe("report of waivers", () => {
     progressing({ snapshot: waiving(cluster(), text), plan: { next: "settled" }, members: [], own: [] }).message;
 
   test("the status lists active waivers with their end, and no expired ones", () => {
-    const text = `members-ready until ${SOON}, members-healthy until ${OVER}, members-caught-up until 2026-01-01T14:00:00+01:00`;
+    const text = `MembersReady until ${SOON}, MembersHealthy until ${OVER}, MembersCaughtUp until 2026-01-01T14:00:00+01:00`;
     expect(status(text).waivers).toEqual([
-      { check: "members-ready", until: SOON },
-      { check: "members-caught-up", until: "2026-01-01T13:00:00Z" },
+      { check: "MembersReady", until: SOON },
+      { check: "MembersCaughtUp", until: "2026-01-01T13:00:00Z" },
     ]);
-    expect(status(`members-ready until ${OVER}`)).not.toHaveProperty("waivers");
+    expect(status(`MembersReady until ${OVER}`)).not.toHaveProperty("waivers");
     expect(NOW).toBe(Date.parse(OVER));
   });
 
   test("Progressing names active and ignored waivers", () => {
-    expect(message(`members-ready until ${SOON}`)).toBe(`there is nothing to do; waived: members-ready until ${SOON}`);
-    expect(message(`members-ready until ${OVER}`)).toBe("there is nothing to do");
+    expect(message(`MembersReady until ${SOON}`)).toBe(`there is nothing to do; waived: MembersReady until ${SOON}`);
+    expect(message(`MembersReady until ${OVER}`)).toBe("there is nothing to do");
     expect(message(`keep-quorum until ${SOON}`)).toMatch(
       /^there is nothing to do; etcd\.improbable\.io\/waive is ignored: "keep-quorum" cannot be waived; only these can/,
     );

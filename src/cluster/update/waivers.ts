@@ -39,10 +39,10 @@ function blockerUnlessWaived(
 
 /** The check to waive so that an update ignores this lack. No waiver covers the others. */
 const WAIVED_BY: Readonly<Partial<Record<Lack, Waivable>>> = {
-  health: "members-healthy",
-  etcdReadiness: "members-ready",
-  sidecarReadiness: "members-ready",
-  raftLog: "members-caught-up",
+  health: "MembersHealthy",
+  etcdReadiness: "MembersReady",
+  sidecarReadiness: "MembersReady",
+  raftLog: "MembersCaughtUp",
 };
 
 /**
@@ -54,7 +54,7 @@ export function waivedText(snapshot: ClusterSnapshot, name: string, isUnseen = f
   const others = ownVoters(snapshot).filter((member) => member.name !== name);
   const active = activeWaivers(snapshot);
   const used = active.filter(({ check }) => {
-    if (check === "evictions-held-back") return isUnseen;
+    if (check === "EvictionsHeldBack") return isUnseen;
     const rest = active.map((each) => each.check).filter((each) => each !== check);
     return others.some(
       (member) => blockerUnlessWaived(snapshot, member, rest) !== undefined && !mayBeFixedByRestart(snapshot, member),

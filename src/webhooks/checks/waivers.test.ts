@@ -15,7 +15,7 @@ describe("the waiver annotation's waivers", () => {
   const cases = [
     {
       name: "are accepted for a guard that may be waived",
-      now: `members-ready ${END}`,
+      now: `MembersReady ${END}`,
       before: cluster().cluster,
       refused: 0,
     },
@@ -33,20 +33,20 @@ describe("the waiver annotation's waivers", () => {
     },
     {
       name: "are refused without an end, each",
-      now: "members-ready, members-healthy",
+      now: "MembersReady, MembersHealthy",
       before: cluster().cluster,
       refused: 2,
     },
     {
       name: "are refused when they last too long",
-      now: "members-ready until 2026-11-29T12:00:00Z",
+      now: "MembersReady until 2026-11-29T12:00:00Z",
       before: cluster().cluster,
       refused: 1,
     },
     {
       name: "are accepted when they last too long and are unchanged",
-      now: "members-ready until 2026-11-29T12:00:00Z",
-      before: waiving("members-ready until 2026-11-29T12:00:00Z"),
+      now: "MembersReady until 2026-11-29T12:00:00Z",
+      before: waiving("MembersReady until 2026-11-29T12:00:00Z"),
       refused: 0,
     },
     { name: "are accepted when they are invalid and unchanged", now: `keep-quorum ${END}`, before, refused: 0 },

@@ -27,9 +27,9 @@ export const waiverIsIgnored: Story = async () => {
   waive(of, "restart-keeps-quorum");
   await of.forMs(20_000);
   if (restarts(of) > 0) return "a check that protects the quorum was waived";
-  waive(of, "members-healthy");
+  waive(of, "MembersHealthy");
   await of.forMs(20_000);
-  if (of.cluster.status?.waivers?.[0]?.check !== "members-healthy") return "the status does not report the waiver";
+  if (of.cluster.status?.waivers?.[0]?.check !== "MembersHealthy") return "the status does not report the waiver";
   if (restarts(of) === 0) return "the update still waits after the waiver";
   await of.forMs(60_000);
   if (of.cluster.status?.waivers !== undefined) return "the waiver lasts longer than stated";

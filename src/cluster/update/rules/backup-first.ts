@@ -55,6 +55,6 @@ function failed({ cluster }: ClusterSnapshot, latest: EtcdBackup | undefined): W
   const why = latest?.status?.conditions?.find(
     ({ type, status }) => (type === "Failed" && status === "True") || (type === "Verified" && status === "False"),
   );
-  const because = `EtcdBackup ${latest?.metadata.name} has failed: ${why?.message}; delete it to make a new one, or waive backup-first; the update to ${cluster.spec.version} waits`;
+  const because = `EtcdBackup ${latest?.metadata.name} has failed: ${why?.message}; delete it to make a new one, or waive BackupFirst; the update to ${cluster.spec.version} waits`;
   return wait("backup-first", because, RECHECK_MS, { warn: true });
 }

@@ -65,7 +65,7 @@ export const restartMember: ClusterRule = {
     }
     // A waiver covers only the confirmation by Kubernetes: an eviction that was already granted still removes a member.
     const isUnseen = !isBudgetSeen(snapshot);
-    if (!holdsEvictions(snapshot) || (isUnseen && !isWaived(snapshot, "evictions-held-back")))
+    if (!holdsEvictions(snapshot) || (isUnseen && !isWaived(snapshot, "EvictionsHeldBack")))
       return waitToRestart(snapshot, "waiting until the PodDisruptionBudget blocks evictions");
     const unfit = ownVoters(snapshot).find((other) => other.id !== member.id && isUnfit(snapshot, other));
     if (unfit !== undefined)
