@@ -3,6 +3,7 @@ import { absent } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
+import { boundTo } from "#kit/snapshots/bindings.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import {
   bundle,
@@ -21,6 +22,7 @@ import {
   issuer,
   leaving,
   over,
+  seenToo,
   shown,
   told,
   turnedClients,
@@ -69,8 +71,10 @@ const peers: [name: string, given: ClusterSnapshot, change: readonly string[]][]
   ["TLS is not used", off(all("nothing")), NO_CHANGE],
   ["TLS is complete", on(all("all")), NO_CHANGE],
   ["there are no members yet", { ...on(all("nothing")), peers: [] }, NO_CHANGE],
+  ["there are neither members nor certificates", withSeen({ ...on(all("nothing")), peers: [] }, { peer: absent }), NO_CHANGE],
   ["no certificates exist yet", withSeen(on(all("nothing")), { peer: absent }), [URLS, "Prepare", "members run without TLS until their certificates exist"]],
   ["no member has a certificate", on(all("nothing")), [URLS, "AcceptBoth", `peer URLs change to https once ${ALL} can dial the others over TLS`]],
+  ["only one member has an EtcdPeer, without a certificate", { ...on(all("nothing")), peers: on(all("nothing")).peers.slice(0, 1) }, [URLS, "AcceptBoth", `peer URLs change to https once ${ALL} can dial the others over TLS`]],
   ["a member has no certificate", on(["both", "both", "nothing"]), [URLS, "AcceptBoth", `peer URLs change to https once ${LAST} can dial the others over TLS`]],
   ["every member can dial over TLS", on(all("both")), [URLS, "UseNew", "members restart with https peer URLs"]],
   ["a member has an https peer URL", on(["reached", "both", "both"]), [URLS, "UseNew", `still to restart with an https peer URL: ${SECOND}, ${LAST}`]],
@@ -85,6 +89,11 @@ const peers: [name: string, given: ClusterSnapshot, change: readonly string[]][]
 describe("the change of TLS between members when", () => {
   test.each(peers)("%s", (_, given, change) => expect(changeIn(given, "peer")).toEqual(change));
 });
+
+/** An application has this binding. */
+function bound(snapshot: ClusterSnapshot, given: object): ClusterSnapshot {
+  return seenToo(snapshot, { bindings: [boundTo({ knownForMs: 0, madeAtMs: undefined, ...given })] });
+}
 
 /** spec.tls is removed. */
 function removed(given: ClusterSnapshot): ClusterSnapshot {
@@ -110,9 +119,13 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["the new CA is missing in the bundle", withMade(settled, { clientCA: { next: NEXT, trust: bundle(OWN) } }), [ROTATION, "AcceptBoth", "Secret my-etcd-client-ca: its ca.crt lacks the next CA"]],
   ["applications have just got the new CA", withMade(trusting, { application: { trust: both, knownForMs: 149_999 } }), [ROTATION, "AcceptBoth", "Secret my-etcd-client has to list the new CA in ca.crt for 150 s"]],
   ["every member trusts the new CA", trusting, [ROTATION, "AcceptBoth", "the new CA signs next"]],
+  ["a binding lacks the new CA", bound(trusting, { trustIds: [OWN.id] }), [ROTATION, "AcceptBoth", "Secret shop-binding of EtcdUser shop has to list the new CA in ca.crt for 150 s"]],
+  ["the new CA comes first in the bundle", withMade(trusting, { clientCA: { by: NEXT, trust: bundle(NEXT, OWN) } }), [ROTATION, "UseNew", "Secret my-etcd-server-tls has to hold a certificate of the new CA for 150 s"]],
   ["the new CA signs", signing, [ROTATION, "UseNew", "Secret my-etcd-server-tls has to hold a certificate of the new CA for 150 s"]],
   ["pods are older than their certificates", clients(signing, { by: NEXT, trust: both }), [ROTATION, "UseNew", `${ALL} may still use a certificate of the old CA`]],
   ["every pod uses the new CA", replaced, [ROTATION, "UseNew", "the old CA is dropped next"]],
+  ["a binding has a certificate of the old CA", bound(replaced, { trustIds: [OWN.id, NEXT.id], signerId: OWN.id }), [ROTATION, "UseNew", "Secret shop-binding of EtcdUser shop has to have a certificate of the current CA for 150 s"]],
+  ["the last member has not dropped the old CA", running(dropping, [FIRST, SECOND]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${LAST}`]],
   ["the old CA is dropped", dropping, [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${ALL}`]],
   ["one member has dropped the old CA", running(dropping, [FIRST]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${SECOND}, ${LAST}`]],
   ["the rotation is complete", running(dropping), NO_CHANGE],

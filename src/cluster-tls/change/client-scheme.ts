@@ -30,16 +30,16 @@ export const clientSchemeChange = remembered((snapshot): TlsChange | undefined =
   const change = { kind: "Scheme", from, to } as const;
   const isServed = peers.every(({ spec }) => servedBy(spec).includes(to));
   const isDropping = peers.some(({ spec }) => !servedBy(spec).includes(from));
-  const leftMs = remainingMs(snapshot);
-  if (!isServed || (!isDropping && leftMs === undefined))
+  const leftMs = isDropping ? 0 : remainingMs(snapshot);
+  if (!isServed || leftMs === undefined)
     return {
       ...change,
       round: "AcceptBoth",
       waitsFor: "members are being updated to serve clients both with and without TLS",
     };
-  if (!isDropping && leftMs !== 0) {
+  if (leftMs > 0) {
     const kind = to === "http" ? "with" : "without";
-    const until = rfc3339(takenAtMs + (leftMs ?? 0));
+    const until = rfc3339(takenAtMs + leftMs);
     return {
       ...change,
       round: "UseNew",
