@@ -169,7 +169,7 @@ async function rulesPage(root: string): Promise<string> {
   ]);
   return page(
     "Rules and guards",
-    "The `rule` in a log line and in a metric is one of these names; [events](events.md) have the same names in CamelCase. Rules are evaluated in this order, those of an EtcdCluster in phases; the first rule with a step or a wait decides. A guard may turn the step of a rule into a wait, which then has the guard's name. A rule marked *holds* holds everything below it back while its own step is in backoff.",
+    "The `rule` in a log line, a metric or a condition is one of these names; [events](events.md) have the same names in CamelCase. Rules are evaluated in this order, those of an EtcdCluster in phases; the first rule with a step or a wait decides. A guard may turn the step of a rule into a wait, which then has the guard's name. A rule marked *holds* holds everything below it back while its own step is in backoff.",
     ...(await Promise.all(sections)).flat(),
   );
 }

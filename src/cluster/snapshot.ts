@@ -195,7 +195,8 @@ export interface MemberHistory {
    */
   readonly silentForMs: number;
   /**
-   * For how long the member could not be relied on while another restarts, in milliseconds; 0 as above. See rolling.ts.
+   * For how long the member has lacked something (`lacks`), in milliseconds; 0 if it lacks nothing now, or lacked
+   * nothing in the previous observation.
    */
   readonly unfitForMs: number;
   /**

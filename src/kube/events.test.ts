@@ -12,7 +12,7 @@ const DB: Regarding = {
   name: "db",
   uid: "u1",
 };
-const REMOVED: Note = { type: "Normal", reason: "replace-dead", action: "RemoveMember", note: "db-1 is gone" };
+const REMOVED: Note = { type: "Normal", reason: "ReplaceDead", action: "RemoveMember", note: "db-1 is gone" };
 const never = new AbortController().signal;
 
 /** A server that stores events, and answers the next calls with the given errors. */
@@ -132,7 +132,7 @@ describe("event recorder", () => {
         eventTime: "2026-01-01T00:00:00.000000Z",
         regarding: DB,
         type: "Normal",
-        reason: "replace-dead",
+        reason: "ReplaceDead",
         action: "RemoveMember",
         note: "db-1 is gone",
         reportingController: "etcd-cluster-operator",
@@ -194,7 +194,7 @@ describe("event recorder", () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     recorder.record(DB, { ...REMOVED, note: "db-2 is gone" });
-    recorder.record(DB, { ...REMOVED, reason: "other" });
+    recorder.record(DB, { ...REMOVED, reason: "Other" });
     recorder.record({ ...DB, uid: "u2" }, REMOVED);
     await clock.advance(0);
     expect(server.stored).toHaveLength(4);

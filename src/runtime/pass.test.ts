@@ -36,7 +36,7 @@ test("pass: a routine step is published only when it fails", async () => {
   expect(told).toEqual([]);
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
   await pass.run(KEY, never);
-  expect(told).toEqual(["Warning Paint: paint failed: no brush for you"]);
+  expect(told).toEqual(["Warning Paint: Paint failed: no brush for you"]);
 });
 
 test("pass: a step that was cancelled by the loss of the lease is not published as failed, and is retried", async () => {
@@ -215,7 +215,7 @@ test("pass: a failed step is published with its reason, and the pass that follow
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
   expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
-  expect(told).toEqual(["Warning Paint: paint failed: no brush for you"]);
+  expect(told).toEqual(["Warning Paint: Paint failed: no brush for you"]);
 });
 
 test("pass: a rejected step is deferred, the next rule decides, and the step is retried later", async () => {
@@ -227,7 +227,7 @@ test("pass: a rejected step is deferred, the next rule decides, and the step is 
   controller.acting = () => Promise.resolve({ kind: "external" });
   await pass.run(KEY, never);
   expect(controller.asked).toEqual(["observe toy", "paint", "observe toy", "sweep"]);
-  expect(told).toEqual(["Warning Paint: paint failed: no brush for you", "Normal Sweep: there is dust"]);
+  expect(told).toEqual(["Warning Paint: Paint failed: no brush for you", "Normal Sweep: there is dust"]);
   await clock.advance(600);
   await pass.run(KEY, never);
   expect(controller.asked.at(-1)).toBe("paint");

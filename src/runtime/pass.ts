@@ -247,7 +247,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       });
     } else if (outcome.is === "failed") {
       log.warn({ ...fields, step, code: outcome.code, error: outcome.why }, "step failed");
-      const note = `${step} failed: ${outcome.why}`;
+      const note = `${eventName(step)} failed: ${outcome.why}`;
       tell(this.#controller.subject(snapshot), {
         type: "Warning",
         reason: eventName(plan.rule),

@@ -100,7 +100,7 @@ test("a removed role is reported within two minutes in a condition and an event,
   expect((await tlsReady(BOUND))?.message).toContain(COMMAND(BOUND));
   await vi.waitFor(async () => {
     const { items } = await admin.list(EVENTS, { namespace: BOUND }, OPTIONS);
-    const told = items.filter(({ reason, type }) => reason === "secret-access-missing" && type === "Warning");
+    const told = items.filter(({ reason, type }) => reason === "SecretAccessMissing" && type === "Warning");
     expect(told.map(({ note }) => note)).toContainEqual(expect.stringContaining(COMMAND(BOUND)));
   }, SOON);
   await install(admin, manifest);

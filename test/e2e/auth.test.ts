@@ -95,7 +95,7 @@ describe("a cluster that is created with auth enabled", () => {
     }, 120_000);
     await eventually(async () => {
       const events = await cluster.kubectl("get", "events.events.k8s.io", "-o", "json");
-      expect(events).toContain("unmanaged-names");
+      expect(events).toContain("UnmanagedNames");
       expect(events).toContain("that no EtcdUser names");
     });
     await untilOn();

@@ -92,7 +92,7 @@ test("a cluster without spec.tls gets TLS in its stored spec, and etcdctl in its
   expect(status?.identity?.peerScheme).toBe("https");
   const told = await eventually(async () => {
     const { items } = await cluster.json<{ items: { reason: string; note: string }[] }>("get", "events.events.k8s.io");
-    const found = items.filter(({ reason }) => reason === "default-tls");
+    const found = items.filter(({ reason }) => reason === "DefaultTls");
     if (found.length === 0) throw new Error("there is no event default-tls");
     return found;
   }, 30_000);

@@ -59,7 +59,7 @@ test("members start when the provided Secrets have the label, and until then TLS
 test("an event and a metric report certificates in provided Secrets that expire soon", async () => {
   const { note, type } = await eventually(async () => {
     const { items } = await cluster.json<{ items: { reason: string; note: string; type: string }[] }>("get", "events.events.k8s.io"); // biome-ignore format: one line
-    const found = items.find(({ reason }) => reason === "certificate-expires");
+    const found = items.find(({ reason }) => reason === "CertificateExpires");
     if (found === undefined) throw new Error("there is no event certificate-expires");
     return found;
   });

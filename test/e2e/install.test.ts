@@ -68,7 +68,7 @@ test("a running cluster reports within two minutes that the right to read Secret
   await cluster.untilCondition("AuthReady", "Unknown", "RightMissing", 120_000);
   await cluster.untilReady();
   const events = await cluster.kubectl("get", "events.events.k8s.io", "-o", "json");
-  for (const part of ['"reason": "secret-access-missing"', command]) expect(events).toContain(part);
+  for (const part of ['"reason": "SecretAccessMissing"', command]) expect(events).toContain(part);
   await typed(`export KUBECONFIG=${instance.kubeconfig}\n${command}`);
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid", 60_000);
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled", 120_000);

@@ -7,7 +7,7 @@ import { canary } from "#cluster/update/canary.ts";
 import { othersDown } from "#cluster/update/fitness.ts";
 import { isAboutToRestart, isOutdated } from "#cluster/update/rolling.ts";
 import { isWaived } from "#cluster/update/waivers.ts";
-import { ownArriving } from "./learners.ts";
+import { ownJoining } from "./learners.ts";
 import { intendedPeers, type KnownMember, knownMembers } from "./members.ts";
 
 /** Only one member at a time joins, leaves, restarts or is replaced. */
@@ -49,12 +49,12 @@ function restartPending(snapshot: ClusterSnapshot): string | undefined {
 }
 
 function isComing(snapshot: ClusterSnapshot, name: string): boolean {
-  return ownArriving(snapshot).some((member) => member.name === name);
+  return ownJoining(snapshot).some((member) => member.name === name);
 }
 
 /** Names another member that is joining or leaving. */
 function otherChange(snapshot: ClusterSnapshot, { except }: { except?: string }): string | undefined {
-  const coming = ownArriving(snapshot).find(({ name }) => name !== except);
+  const coming = ownJoining(snapshot).find(({ name }) => name !== except);
   if (coming !== undefined) return `${coming.name} is still joining`;
   const intended = intendedPeers(snapshot).find(({ metadata }) => metadata.name !== except);
   if (intended !== undefined) return `${intended.metadata.name} is about to join`;

@@ -4,7 +4,7 @@ import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#
 import { canary } from "#cluster/update/canary.ts";
 import { lacksOnly } from "#cluster/update/fitness.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
-import { ownArriving } from "./learners.ts";
+import { ownJoining } from "./learners.ts";
 import { isResizing, type KnownMember, knownMembers } from "./members.ts";
 
 /**
@@ -105,7 +105,7 @@ export class HealthLog {
       const isUnfit = member.lacks.length > 0;
       const withNew = (before = NO_REVISION, isCounted: boolean) =>
         countedWith(template.revision, before, sinceMs, isCounted);
-      const coming = isLost ? withNew(last?.coming, counts && template.isStarting) : NO_REVISION;
+      const coming = isLost ? withNew(last?.coming, counts && template.hasStartTimeout) : NO_REVISION;
       members.set(member.id, {
         known: counted(last?.known ?? NOTHING, sinceMs, isEvidence && !member.data.lacksOnlyPod),
         sick: isSick ? counted(last?.sick ?? NOTHING, sinceMs) : NOTHING,
@@ -184,7 +184,7 @@ export class HealthLog {
 function isAwaited(snapshot: ClusterSnapshot, member: KnownMember, coming: CountedPerRevision): boolean {
   const isWaking = waking(snapshot).some(({ id }) => id === member.id);
   const hasTime = coming.ms < snapshot.memberTimeoutMs;
-  return isWaking || canary(snapshot)?.id === member.id || (hasTime && member.template.isStarting);
+  return isWaking || canary(snapshot)?.id === member.id || (hasTime && member.template.hasStartTimeout);
 }
 
 /**
@@ -197,7 +197,7 @@ function earlierTriesOf(
   members: ReadonlyMap<string, MemberRecord>,
 ): number {
   const isPresent = snapshot.members.is === "present";
-  if (before === undefined || (isPresent && !isResizing(snapshot) && ownArriving(snapshot).length === 0)) return 0;
+  if (before === undefined || (isPresent && !isResizing(snapshot) && ownJoining(snapshot).length === 0)) return 0;
   const gone = [...before.members].filter(([id, { isStarting }]) => isPresent && isStarting && !members.has(id));
   return gone.reduce((sum, [, { known }]) => sum + known.ms, before.earlierTriesMs);
 }

@@ -3,13 +3,13 @@ import type { EndpointStatus } from "#etcd/types.ts";
 import { intendedPeers, type KnownMember, knownMembers, votersOf } from "./members.ts";
 
 /** Members that are joining. */
-export function arriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
+export function joiningMembers(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return knownMembers(snapshot).filter(({ joining }) => joining !== "none");
 }
 
 /** The joining members that the operator manages. */
-export function ownArriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
-  return arriving(snapshot).filter(({ isOurs }) => isOurs);
+export function ownJoining(snapshot: ClusterSnapshot): readonly KnownMember[] {
+  return joiningMembers(snapshot).filter(({ isOurs }) => isOurs);
 }
 
 /**
@@ -17,7 +17,7 @@ export function ownArriving(snapshot: ClusterSnapshot): readonly KnownMember[] {
  * added by hand and has started has already joined, and may stay a learner.
  */
 export function joiningName(snapshot: ClusterSnapshot): string | undefined {
-  const joining = arriving(snapshot).find(({ isOurs, hasStarted }) => isOurs || !hasStarted);
+  const joining = joiningMembers(snapshot).find(({ isOurs, hasStarted }) => isOurs || !hasStarted);
   return joining?.name ?? intendedPeers(snapshot)[0]?.metadata.name;
 }
 

@@ -15,6 +15,7 @@ import {
 } from "#kit/snapshots/cluster-rolling.ts";
 import { type Container, containerOf, historyOf, type MemberState } from "./member-state.ts";
 import { memberNamed } from "./members.ts";
+import { isDown } from "./standstill.ts";
 
 const NAME = "my-etcd-2";
 const settled = cluster();
@@ -118,13 +119,13 @@ test.each([
 test("the template of the recorded update is recognized by its revision", () => {
   const updating = withUpdate(wanting(NEWER));
   const updated = withUpdated(updating, NAME);
-  expect(stateOf(updated).template).toMatchObject({ isOfUpdate: true, isStarting: false });
-  expect(stateOf(madeAt(updated, "11:59:00")).template).toMatchObject({ isOfUpdate: true, isStarting: true });
+  expect(stateOf(updated).template).toMatchObject({ isOfUpdate: true, hasStartTimeout: false });
+  expect(stateOf(madeAt(updated, "11:59:00")).template).toMatchObject({ isOfUpdate: true, hasStartTimeout: true });
   expect(stateOf(updating).template.isOfUpdate).toBe(false);
   expect(stateOf(withoutPod(settled, NAME)).template).toEqual({
     revision: undefined,
     isOfUpdate: false,
-    isStarting: false,
+    hasStartTimeout: false,
   });
 });
 
@@ -139,4 +140,9 @@ test("a joining member without a history has a history of zeros", () => {
     knownForMs: 0,
     wellMsAgo: undefined,
   });
+});
+
+test("a pod without a creation time counts as new, so that it is not restarted as down", () => {
+  expect(stateOf(madeAt(starting(down), "unknown")).container).toMatchObject({ is: "overdue", isNew: true });
+  expect(isDown(madeAt(starting(down), "unknown"), NAME)).toBe(false);
 });

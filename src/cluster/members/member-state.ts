@@ -14,11 +14,11 @@ type CheckedMember = ListedMember & { readonly health: MemberHealth };
 export interface MemberState {
   /** What the member itself answers. */
   readonly health: MemberHealth;
-  /** Whether the member counts for the quorum: it is healthy, or it votes and does not serve clients yet. */
+  /** Whether the member is healthy or unpublished. Of voters these make up the quorum. */
   readonly participatesInQuorum: boolean;
   /**
-   * Whether the kubelet reports its pod Ready or the leader receives raft traffic from it, although it does not answer
-   * the operator. False when it answers, or when its data is wrong.
+   * Whether the kubelet or the leader reports a silent member alive: its pod is Ready, or raft traffic arrives from it.
+   * False when it answers, and when `data.fault` is set.
    */
   readonly isVouchedFor: boolean;
   readonly joining: Joining;
@@ -26,7 +26,10 @@ export interface MemberState {
   readonly removal: Removal | undefined;
   readonly container: Container;
   readonly data: MemberData;
-  /** What the member lacks before another may restart, as reported first to last. Empty when the member is fit. */
+  /**
+   * What the member lacks before another may restart; messages name the first. Empty when the member is fit. A member
+   * that was added by hand is not dialled, so it always lacks health.
+   */
   readonly lacks: readonly Lack[];
   readonly template: RunningTemplate;
   readonly history: MemberHistory;
@@ -38,7 +41,7 @@ export type Joining =
   | "none"
   /** Added, and neither etcd's list nor its own answer shows that it has started. */
   | "notStarted"
-  /** Started, and without a vote. */
+  /** Added and started; it may not have its vote or its client URLs yet. */
   | "started";
 
 /** The state of an etcd container, as the kubelet and the scheduler report it; they may be late. */
@@ -59,7 +62,7 @@ export interface Container {
   readonly is: ContainerState;
   /** Whether the pod is younger than STARTS_WITHIN_MS: it may be about to run etcd. False without a pod. */
   readonly isNew: boolean;
-  /** Whether the pod is younger than the start timeout of the canary. False without a pod. */
+  /** Whether the pod is younger than `memberTimeoutMs`, its start timeout. False without a pod. */
   readonly isYoung: boolean;
 }
 
@@ -80,7 +83,10 @@ export type DataFault =
   /** The alarm CORRUPT is raised for the member: etcd refuses every read and write. */
   | "corrupt";
 
-/** What Kubernetes and etcd report about the member's data. */
+/**
+ * What Kubernetes and etcd report about the member's data. Nothing is known of a member that was added by hand: `claim`
+ * is `none` and `isLost` is true. Callers check `isOurs` first.
+ */
 export interface MemberData {
   readonly claim: ClaimState;
   readonly fault: DataFault;
@@ -97,9 +103,8 @@ export interface MemberData {
    */
   readonly neverVoted: boolean;
   /**
-   * Whether the learner lacks only a pod: its claim has a volume, but no pod exists or may be created. A quota or policy
-   * would refuse every other member, too, so a new attempt does not help. If only the name is taken, a member of another
-   * name does help.
+   * Whether the learner lacks only a pod. Replacing it would not help: what refuses its pod, such as a quota, would
+   * refuse the next one's. False when only the name is taken, since another name helps.
    */
   readonly lacksOnlyPod: boolean;
 }
@@ -110,7 +115,10 @@ export type Lack =
   | "health"
   /** No pod exists, or it is terminating. */
   | "pod"
-  /** The kubelet reports the etcd container not ready: its probe, a linearizable read, fails. */
+  /**
+   * The kubelet reports the etcd container not ready: its probe, a linearizable read, fails. The member may not
+   * acknowledge writes, so no other one can be spared.
+   */
   | "etcdReadiness"
   /** The kubelet reports the etcd container ready, and the pod not Ready: a sidecar fails its probe. */
   | "sidecarReadiness"
@@ -126,10 +134,10 @@ export interface RunningTemplate {
   /** Whether it is the template of the update in the cluster's status. */
   readonly isOfUpdate: boolean;
   /**
-   * Whether the member is starting with the template of the update. It then has the start timeout of the canary, however
-   * short `spec.replacement.after` is.
+   * Whether the member has the start timeout of the canary, however short `spec.replacement.after` is. Its pod is of the
+   * update and young, and its data is not lost. Also true when it is up already.
    */
-  readonly isStarting: boolean;
+  readonly hasStartTimeout: boolean;
 }
 
 /** The history of a member that this process has not observed. */
@@ -165,7 +173,7 @@ export function stateOf(snapshot: ClusterSnapshot, member: CheckedMember, furthe
     container,
     data,
     lacks: lacksOf(health, pod, furthestIndex),
-    template: { revision, isOfUpdate, isStarting: isOfUpdate && container.isYoung && !data.isLost },
+    template: { revision, isOfUpdate, hasStartTimeout: isOfUpdate && container.isYoung && !data.isLost },
     history: historyOf(snapshot, id),
   };
 }
@@ -192,11 +200,12 @@ const STARTS_WITHIN_MS = 30_000;
 export function containerOf({ pods, takenAtMs, memberTimeoutMs }: ClusterSnapshot, name: string): Container {
   const pod = pods.get(name);
   if (pod === undefined) return { is: "none", isNew: false, isYoung: false };
+  // NaN without a creation time: then the pod counts as new, so that nothing is done to it.
   // The absolute value guards against a clock far behind, which would keep every pod new forever.
   const ageMs = Math.abs(takenAtMs - Date.parse(pod.metadata.creationTimestamp ?? ""));
   const isYoung = ageMs < memberTimeoutMs;
   const idle = isStopped(pod, ETCD_CONTAINER) ? "stopped" : isYoung ? "waiting" : "overdue";
-  return { is: runs(pod, ETCD_CONTAINER) ? "running" : idle, isNew: ageMs < STARTS_WITHIN_MS, isYoung };
+  return { is: runs(pod, ETCD_CONTAINER) ? "running" : idle, isNew: !(ageMs >= STARTS_WITHIN_MS), isYoung };
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   withoutMember,
 } from "#kit/snapshots/cluster.ts";
 import { stranger, withDyingClaims, withMembers } from "#kit/snapshots/cluster-changes.ts";
-import { arriving } from "./learners.ts";
+import { joiningMembers } from "./learners.ts";
 import {
   hasJoined,
   intendedPeers,
@@ -228,11 +228,11 @@ test("members: before the cluster has formed, or without members in the status, 
 
 test("members: a voter that was added by hand and has not started is joining", () => {
   const added = { peerUrls: ["http://my-etcd-3.my-etcd.foo.svc:2380"] };
-  expect(arriving(listing(settled, ...listOf(settled), added)).map(({ name }) => name)).toEqual(["my-etcd-3"]);
-  expect(arriving(withArrival(settled, "my-etcd-3", "started")).map(({ name }) => name)).toEqual(["my-etcd-3"]);
-  expect(arriving(settled)).toEqual([]);
+  expect(joiningMembers(listing(settled, ...listOf(settled), added)).map(({ name }) => name)).toEqual(["my-etcd-3"]);
+  expect(joiningMembers(withArrival(settled, "my-etcd-3", "started")).map(({ name }) => name)).toEqual(["my-etcd-3"]);
+  expect(joiningMembers(settled)).toEqual([]);
   const late = listOf(settled).map((member, n) => (n === 2 ? { ...member, clientUrls: [] } : member));
-  expect(arriving(listing(settled, ...late))).toEqual([]); // an initial member is not joining
+  expect(joiningMembers(listing(settled, ...late))).toEqual([]); // an initial member is not joining
 });
 
 test("members: surplusVoter prefers sick members, then terminating claims, then members not serving clients, then high ordinals", () => {

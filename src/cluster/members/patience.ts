@@ -43,8 +43,8 @@ export function votersToReplace(snapshot: ClusterSnapshot): readonly KnownMember
 }
 
 /**
- * Whether the data is wrong or gone. The cache may wrongly miss a claim: a member that still runs on it shows a sign of
- * life.
+ * Whether the data is wrong or gone. The cache may lack an existing claim. Then `isVouchedFor` protects the member that
+ * runs on it.
  */
 function isDataGone({ data }: KnownMember): boolean {
   return data.fault !== "none" || data.isLost;

@@ -30,7 +30,7 @@ export function downgradeReporter(snapshot: ClusterSnapshot, identities: Identit
   return endpoint;
 }
 
-/** Same choice as `anybody`. @throws OperatorError EtcdNotNow when no member answers */
+/** The voter that `anyVoter` chooses. @throws OperatorError EtcdNotNow when no member answers */
 export function answeringVoter(snapshot: ClusterSnapshot, identities: Identities): Endpoint {
   const endpoint = anyVoter(snapshot, identities);
   if (endpoint === undefined) throw new OperatorError("EtcdNotNow", "no voter with a leader answers at this moment");

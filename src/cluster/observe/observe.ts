@@ -150,8 +150,8 @@ function addresseeIn({ identities }: ClusterReads, seen: ClusterSnapshot, signal
 }
 
 /**
- * Before a removal, the leader is asked whether it receives raft traffic from the member. So it is before a rollback of
- * an update's first member when no cache shows its address: the cache may be stale.
+ * Before a removal, the leader is asked whether it receives raft traffic from the member. It is also asked before the
+ * rollback of a canary without an address in the cache, which may be stale.
  */
 async function withRaftEvidence(
   reads: ClusterReads,

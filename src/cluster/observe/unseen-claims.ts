@@ -1,7 +1,7 @@
 import { isToSleep } from "#api/sleep.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { nextToJoin } from "#cluster/members/growth.ts";
-import { ownArriving } from "#cluster/members/learners.ts";
+import { ownJoining } from "#cluster/members/learners.ts";
 import { ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -22,7 +22,7 @@ const MOST_NAMES = 10;
 function isAboutToGrow(snapshot: ClusterSnapshot): boolean {
   const { cluster, members } = snapshot;
   if (members.is !== "present" || isForming(snapshot) || isToSleep(cluster)) return false;
-  return ownVoters(snapshot).length < cluster.spec.replicas && ownArriving(snapshot).length === 0;
+  return ownVoters(snapshot).length < cluster.spec.replicas && ownJoining(snapshot).length === 0;
 }
 
 /** Claims with the names of future members that no cache shows; unknown when the API server does not answer. */

@@ -1,7 +1,7 @@
 import type { Reason } from "#api/conditions.ts";
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { isToSleep } from "#api/sleep.ts";
-import { ownArriving } from "#cluster/members/learners.ts";
+import { ownJoining } from "#cluster/members/learners.ts";
 import { knownMembers } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import { isRolling } from "#cluster/update/update-status.ts";
@@ -31,5 +31,5 @@ export function changeReason(snapshot: ClusterSnapshot): Reason {
 
 function isScaling(snapshot: ClusterSnapshot): boolean {
   const own = knownMembers(snapshot).filter(({ isOurs }) => isOurs);
-  return ownArriving(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
+  return ownJoining(snapshot).length > 0 || own.length !== snapshot.cluster.spec.replicas;
 }

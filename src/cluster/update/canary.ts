@@ -22,7 +22,10 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
   });
 }
 
-/** The canary, when its start timeout is over by every clock, and the update is not stopped yet. */
+/**
+ * The canary, when three durations exceed its start timeout: unfit, since the update began, and with the new template.
+ * `undefined` when the update is stopped already.
+ */
 export function overdueCanary(snapshot: ClusterSnapshot): KnownMember | undefined {
   const first = canary(snapshot);
   if (first === undefined || stoppedUpdate(snapshot) !== undefined) return undefined;

@@ -22,15 +22,12 @@ export function neededText(lack: Lack | undefined): string | undefined {
   return lack && NEEDED_TEXT[lack];
 }
 
-/**
- * What the member still needs before another may restart, as a clause that begins with a verb; `undefined` when it is
- * fit.
- */
+/** The first lack as a clause for "waits until MEMBER …"; `undefined` when the member is fit. */
 export function restartBlocker({ lacks }: KnownMember): string | undefined {
   return neededText(lacks[0]);
 }
 
-/** Whether this is all that keeps the member from being fit. */
+/** Whether the member lacks this and nothing else. */
 export function lacksOnly({ lacks }: KnownMember, lack: Lack): boolean {
   return lacks.length === 1 && lacks[0] === lack;
 }

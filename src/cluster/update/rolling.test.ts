@@ -765,7 +765,7 @@ describe("a member is starting with the update", () => {
     },
   ];
   for (const { name, given, is } of cases)
-    test(name, () => expect(memberIn(given, "my-etcd-2").template.isStarting).toBe(is));
+    test(name, () => expect(memberIn(given, "my-etcd-2").template.hasStartTimeout).toBe(is));
 });
 
 test("othersDown returns the other managed voters outside the quorum", () => {

@@ -37,7 +37,7 @@ function blockerUnlessWaived(
   return neededText(member.lacks.find((lack) => !waived.some((check) => check === WAIVED_BY[lack])));
 }
 
-/** The check to waive so that an update ignores this lack. No waiver covers the others. */
+/** The check to waive so that an update ignores this lack. The lacks `pod` and `revision` cannot be waived. */
 const WAIVED_BY: Readonly<Partial<Record<Lack, Waivable>>> = {
   health: "MembersHealthy",
   etcdReadiness: "MembersReady",

@@ -1,7 +1,7 @@
 import { isStale, withHash } from "#api/applied-hash.ts";
 import { clusterLabels, disruptionBudgetName, ETCD_CONTAINER, memberSelector } from "#api/names.ts";
 import { fingerprint } from "#base/hash.ts";
-import { ownArriving } from "#cluster/members/learners.ts";
+import { ownJoining } from "#cluster/members/learners.ts";
 import { containerOf, historyOf } from "#cluster/members/member-state.ts";
 import { type KnownMember, votersOf } from "#cluster/members/members.ts";
 import { ownedBy } from "#cluster/owned.ts";
@@ -83,7 +83,7 @@ function mayRunSoon(snapshot: ClusterSnapshot, voters: readonly KnownMember[]): 
   // Without an answer of etcd, the recorded members may be older than the permission to start.
   const peers = snapshot.members.is === "present" ? [] : snapshot.peers;
   const permitted = peers.map(({ metadata, spec }) => ({ name: metadata.name, id: spec.memberID }));
-  const coming = [...ownArriving(snapshot), ...permitted].filter(({ name }) => !voting.has(name));
+  const coming = [...ownJoining(snapshot), ...permitted].filter(({ name }) => !voting.has(name));
   return coming.flatMap(({ name, id }) => (id === undefined || hangs(snapshot, name, id) ? [] : [name]));
 }
 

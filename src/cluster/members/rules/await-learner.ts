@@ -1,6 +1,6 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { recheckMs } from "#base/recheck.ts";
-import { ownArriving } from "#cluster/members/learners.ts";
+import { ownJoining } from "#cluster/members/learners.ts";
 import { saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";
@@ -16,7 +16,7 @@ const UNDIALLED_RECHECK_MS = 5_000;
 export const awaitLearner: ClusterRule = {
   name: "await-learner",
   decide(snapshot) {
-    const [learner] = ownArriving(snapshot);
+    const [learner] = ownJoining(snapshot);
     if (learner === undefined) return undefined;
     const pod = snapshot.pods.get(learner.name);
     const said = saidByPeer(snapshot, learner.name) ?? "its pod is not created yet";

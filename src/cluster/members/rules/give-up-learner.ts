@@ -1,4 +1,4 @@
-import { answeringVoters, ownArriving } from "#cluster/members/learners.ts";
+import { answeringVoters, ownJoining } from "#cluster/members/learners.ts";
 import type { KnownMember } from "#cluster/members/members.ts";
 import { votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
@@ -28,7 +28,7 @@ const COPY_BYTES_PER_SECOND = 5 * 1024 * 1024;
 export const giveUpLearner: ClusterRule = {
   name: "give-up-learner",
   decide(snapshot) {
-    for (const learner of ownArriving(snapshot)) {
+    for (const learner of ownJoining(snapshot)) {
       const peer = peerNamed(snapshot, learner.name);
       if (peer === undefined || learner.removal !== undefined) continue;
       const isUnused = learner.data.neverRan;

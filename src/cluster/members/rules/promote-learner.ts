@@ -1,4 +1,4 @@
-import { isInSync, ownArriving } from "#cluster/members/learners.ts";
+import { isInSync, ownJoining } from "#cluster/members/learners.ts";
 import { idOf, isFenced } from "#cluster/members/members.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -8,7 +8,7 @@ import { isOverdue } from "./give-up-learner.ts";
 export const promoteLearner: ClusterRule = {
   name: "promote-learner",
   decide(snapshot) {
-    for (const learner of ownArriving(snapshot)) {
+    for (const learner of ownJoining(snapshot)) {
       if (!learner.isLearner || learner.removal !== undefined || !isInSync(snapshot, learner)) continue;
       // A learner that cannot be fenced in time is removed like any other that is overdue.
       if (!isFenced(snapshot, learner.name) && isOverdue(snapshot, learner)) continue;

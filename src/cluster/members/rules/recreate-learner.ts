@@ -1,5 +1,5 @@
 import { joiningPeer } from "#cluster/members/desired/peer.ts";
-import { ownArriving } from "#cluster/members/learners.ts";
+import { ownJoining } from "#cluster/members/learners.ts";
 import { identityOf, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -9,7 +9,7 @@ export const recreateLearner: ClusterRule = {
   name: "recreate-learner",
   decide(snapshot) {
     const identity = identityOf(snapshot);
-    const missing = ownArriving(snapshot).find(
+    const missing = ownJoining(snapshot).find(
       (member) => !member.hasStarted && peerNamed(snapshot, member.name) === undefined,
     );
     if (identity === undefined || missing === undefined) return undefined;

@@ -37,9 +37,9 @@ export const removeMember: ClusterRule = {
       const why = isLost ? "is not replaced any more: spec.replacement.policy is Never" : "is healthy, or may be";
       return withdrawal(unwanted, `${name} ${why}`);
     }
-    const [first, second] = arrivingFirst(removals);
+    const [first, second] = joiningFirst(removals);
     if (first === undefined) return undefined;
-    if (second !== undefined && !isArriving(first.member))
+    if (second !== undefined && !isJoining(first.member))
       return withdrawal(second, `${first.member.name} is removed before ${second.member.name}`);
     const { member, reason } = first;
     if (standing(snapshot, first) === "unsure") {
@@ -64,14 +64,14 @@ export const removeMember: ClusterRule = {
 };
 
 /** Members without a vote are removed first: that is always safe, and other removals wait for it. */
-function arrivingFirst(removals: readonly Removal[]): readonly Removal[] {
+function joiningFirst(removals: readonly Removal[]): readonly Removal[] {
   const [coming = [], others = []] = [true, false].map((is) =>
-    removals.filter(({ member }) => isArriving(member) === is),
+    removals.filter(({ member }) => isJoining(member) === is),
   );
   return [...coming, ...others];
 }
 
-function isArriving({ isOurs, joining }: KnownMember): boolean {
+function isJoining({ isOurs, joining }: KnownMember): boolean {
   return isOurs && joining !== "none";
 }
 
@@ -94,11 +94,11 @@ function standing(snapshot: ClusterSnapshot, { member, reason }: Removal): Stand
       return whyScaleDownHeld(snapshot, member.name) === undefined ? "holds" : "gone";
     case "never-started":
       if (!member.data.neverRan) return "gone";
-      return isArriving(member) ? "holds" : lostStanding(snapshot, member);
+      return isJoining(member) ? "holds" : lostStanding(snapshot, member);
     case "never-voted":
       return member.data.neverVoted ? "holds" : "gone";
     default:
-      return isArriving(member) ? "holds" : lostStanding(snapshot, member);
+      return isJoining(member) ? "holds" : lostStanding(snapshot, member);
   }
 }
 

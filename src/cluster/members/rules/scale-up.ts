@@ -2,7 +2,7 @@ import { reachedBy } from "#api/tls.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { intendedPeer } from "#cluster/members/desired/peer.ts";
 import { nextToJoin } from "#cluster/members/growth.ts";
-import { arriving } from "#cluster/members/learners.ts";
+import { joiningMembers } from "#cluster/members/learners.ts";
 import { ownVoters, sick } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -71,7 +71,7 @@ export const scaleUp: ClusterRule = {
       const lastsMs = Math.min(...away.map((member) => member.history.sickForMs));
       return wait("scale-up", because, recheckMs(lastsMs, RECHECK));
     }
-    const taken = arriving(snapshot).find(({ isOurs }) => !isOurs);
+    const taken = joiningMembers(snapshot).find(({ isOurs }) => !isOurs);
     if (taken !== undefined) {
       const because = `${wanted}; etcd allows one learner at a time, and ${taken.name} was added by hand: promote it or remove it`;
       return wait("scale-up", because, LEARNER_RECHECK_MS, { warn: true });

@@ -1,4 +1,4 @@
-import { ownArriving } from "#cluster/members/learners.ts";
+import { ownJoining } from "#cluster/members/learners.ts";
 import { ownVoters } from "#cluster/members/members.ts";
 import { isSurplusLearner } from "#cluster/members/surplus.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
@@ -9,7 +9,7 @@ import { step } from "#runtime/decide.ts";
 export const withdrawLearner: ClusterRule = {
   name: "withdraw-learner",
   decide(snapshot) {
-    const learner = ownArriving(snapshot).find((member) => isSurplusLearner(snapshot, member));
+    const learner = ownJoining(snapshot).find((member) => isSurplusLearner(snapshot, member));
     const peer = learner === undefined ? undefined : peerNamed(snapshot, learner.name);
     if (learner === undefined || peer === undefined) return undefined;
     if (learner.removal !== undefined) return undefined; // remove-member carries it out

@@ -1,4 +1,4 @@
-import { arriving } from "#cluster/members/learners.ts";
+import { joiningMembers } from "#cluster/members/learners.ts";
 import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters } from "#cluster/members/members.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { FIRST_STRICT } from "#cluster/update/version-path.ts";
@@ -12,7 +12,7 @@ import { step } from "#runtime/decide.ts";
 export const moveLeaderToNewest: ClusterRule = {
   name: "move-leader-to-newest",
   decide(snapshot) {
-    const joining = arriving(snapshot)[0]?.name ?? intendedPeers(snapshot)[0]?.metadata.name;
+    const joining = joiningMembers(snapshot)[0]?.name ?? intendedPeers(snapshot)[0]?.metadata.name;
     const leader = leaderOf(snapshot);
     if (joining === undefined || leader === undefined || runsStrict(leader) !== false) return undefined;
     const successor = ownVoters(snapshot).find((member) => runsStrict(member) === true);
