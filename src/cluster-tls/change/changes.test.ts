@@ -19,6 +19,8 @@ import {
 } from "#kit/snapshots/cluster-tls.ts";
 import {
   BROUGHT,
+  back,
+  clientsTrusting,
   issuer,
   leaving,
   over,
@@ -188,5 +190,30 @@ describe("status.tls records", () => {
     expect(unknown).toMatchObject({ kind: "CARotation", to: THEIRS.id, round: "DropOld" });
     expect(unknown).not.toHaveProperty("from");
     expect(recordedChange(over, "client")).toEqual(unknown);
+  });
+
+  const forward = { kind: "Provider", from: "Operator", to: "Secret their-server" };
+
+  test("the way back of a change that is taken back in round UseNew", () => {
+    const taken = recordedChange(recorded(back, { ...forward, round: "UseNew" }), "client");
+    expect(taken).toMatchObject({ kind: "Provider", from: "Secret their-server", to: "Operator", since: now });
+    // The status still records the previous source, which is requested again.
+    const early = { ...back, cluster: { ...back.cluster, status: told.cluster.status! } };
+    const unknown = recordedChange(recorded(early, { ...forward, round: "UseNew" }), "client");
+    expect(unknown).toMatchObject({ kind: "Provider", to: "Operator", round: "UseNew", since: now });
+    expect(unknown).not.toHaveProperty("from");
+    const again = { kind: "Provider", to: "Operator", round: "UseNew" };
+    expect(recordedChange(recorded(early, again), "client")?.since).toBe(MINUTE_AGO);
+  });
+
+  test("that members drop the CA of a change that is taken back in round AcceptBoth", () => {
+    const taken = withMade(goingTo(clientsTrusting, {}), { server: {}, operator: {}, application: {} });
+    const dropped = recordedChange(recorded(taken, { ...forward, round: "AcceptBoth" }), "client");
+    expect(dropped).toMatchObject({ kind: "CARotation", to: OWN.id, round: "DropOld", since: now });
+    expect(dropped).not.toHaveProperty("from");
+    const another = recorded(taken, { kind: "CARotation", from: OWN.id, to: NEXT.id, round: "UseNew" });
+    expect(recordedChange(another, "client")).toEqual(dropped);
+    const same = recorded(taken, { kind: "CARotation", from: NEXT.id, to: OWN.id, round: "DropOld" });
+    expect(recordedChange(same, "client")).toMatchObject({ from: NEXT.id, to: OWN.id, since: MINUTE_AGO });
   });
 });

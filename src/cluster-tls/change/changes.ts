@@ -12,7 +12,7 @@ import { caRotations } from "./ca-rotation.ts";
 import type { TlsChange } from "./change.ts";
 import { clientSchemeChange } from "./client-scheme.ts";
 import { peerSchemeChange } from "./peer-scheme.ts";
-import { providerChanges } from "./provider-change.ts";
+import { providerChanges, sourceText } from "./provider-change.ts";
 
 type Recorded = NonNullable<NonNullable<NonNullable<EtcdClusterStatus["tls"]>["client"]>["change"]>;
 
@@ -62,9 +62,7 @@ export function recordedChange(given: ClusterSnapshot, side: Side): Recorded | u
   const change = tlsChanges(given)[side];
   if (change === undefined) return undefined;
   const before = given.cluster.status?.tls?.[side]?.change;
-  // At its end, it cannot be observed any more what has changed.
-  const isContinued = change.from === undefined && before !== undefined && before.kind !== "Scheme";
-  const { kind, from, to } = isContinued ? before : change;
+  const { kind, from, to } = before !== undefined && isContinued(given, side, change, before) ? before : change;
   const isSame = before?.kind === kind && before.to === to;
   const since = isSame && before.round === change.round ? before.since : rfc3339(given.takenAtMs);
   return {
@@ -75,4 +73,15 @@ export function recordedChange(given: ClusterSnapshot, side: Side): Recorded | u
     since,
     waitsFor: change.waitsFor,
   };
+}
+
+/**
+ * Whether the record is about the same change. In round DropOld the old source cannot be observed: kind, from and to
+ * come from the record. A record of the opposite direction is dropped.
+ */
+function isContinued(given: ClusterSnapshot, side: Side, change: TlsChange, before: Recorded): boolean {
+  if (change.from !== undefined) return false;
+  if (before.kind === change.kind) return before.to === change.to;
+  const isProviderLast = change.round === "DropOld" && before.kind === "Provider";
+  return isProviderLast && before.to === sourceText(effectiveTls(given).cluster, side);
 }

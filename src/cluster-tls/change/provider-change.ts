@@ -97,7 +97,7 @@ function changeTo(
 }
 
 /** The source of the certificates that `spec.tls` of this cluster requests. */
-function sourceText(cluster: ClusterSnapshot["cluster"], side: Side): string {
+export function sourceText(cluster: ClusterSnapshot["cluster"], side: Side): string {
   const provider = providerOf(cluster.spec, side);
   if (provider === "Secret") return `Secret ${secretNameOf(cluster, SHOWN_ON[side])}`;
   if (provider !== "CertManager") return provider;
