@@ -13,6 +13,7 @@ import type { TlsChange } from "./change.ts";
 import { clientSchemeChange } from "./client-scheme.ts";
 import { peerSchemeChange } from "./peer-scheme.ts";
 import { providerChanges, sourceText } from "./provider-change.ts";
+import { rejectionText } from "./trust-guards.ts";
 
 type Recorded = NonNullable<NonNullable<NonNullable<EtcdClusterStatus["tls"]>["client"]>["change"]>;
 
@@ -43,13 +44,16 @@ export function schemeChange(given: ClusterSnapshot, side: Side): TlsChange | un
 }
 
 /**
- * The restarts with which members follow ca.crt of their Secret. They are the last round of a rotation or provider
- * change, or a user or cert-manager has added or removed a CA.
+ * The change when the CAs in ca.crt of the members' Secret differ from those that members trust. The cause is the last
+ * round of a rotation or provider change, or an edit of the Secret.
  */
 function bundleChange(snapshot: ClusterSnapshot, side: Side): TlsChange | undefined {
   const shown = usable(snapshot, SHOWN_ON[side]);
   if (shown?.signerId === undefined) return undefined;
   const change = { kind: "CARotation", from: undefined, to: shown.signerId } as const;
+  // Members keep the certificate that they trust.
+  const waitsFor = rejectionText(snapshot, side, shown);
+  if (waitsFor !== undefined) return { ...change, round: "Prepare", waitsFor };
   const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
   if (lacking.length > 0) return { ...change, round: "AcceptBoth", waitsFor: notTrustingBothText(lacking) };
   const late = membersTrustingMore(snapshot, side, shown.trust);
