@@ -7,10 +7,12 @@ import { boundTo } from "#kit/snapshots/bindings.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import {
   bundle,
+  CORP,
   goingTo,
   listedBy,
   NEXT,
   OWN,
+  RENEWED,
   running,
   secured,
   THEIRS,
@@ -131,8 +133,9 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["the old CA is dropped", dropping, [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${ALL}`]],
   ["one member has dropped the old CA", running(dropping, [FIRST]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${SECOND}, ${LAST}`]],
   ["the rotation is complete", running(dropping), NO_CHANGE],
-  ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation undefined to ${THEIRS.id}`, "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${ALL} do not trust both yet`]],
   ["a user replaces the CA at once", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: NEXT }), [`CARotation undefined to ${NEXT.id}`, "Prepare", `${ALL} would not trust the CA that signed the certificate in Secret their-server`]],
+  ["a user renews the CA with the same key", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: CORP }), { isOurs: false, by: RENEWED }), [`CARotation undefined to ${RENEWED.id}`, "AcceptBoth", `${ALL} do not trust both yet`]],
   ["a Secret has no signer", withMade(dropping, { server: { by: NEXT, trust: bundle(OWN) } }), NO_CHANGE],
   ["an issuer is requested", goingTo(settled, { client: issuer }), ["Provider Operator to Issuer a", "Prepare", "Secret foo/my-etcd-server-tls-a3b319c8, the server certificate of members, is about to be requested"]],
   ["no member trusts the CA of the other source yet", turnedClients, ["Provider Operator to Secret their-server", "AcceptBoth", `${ALL} do not trust both yet`]],

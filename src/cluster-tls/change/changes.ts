@@ -54,8 +54,12 @@ function bundleChange(snapshot: ClusterSnapshot, side: Side): TlsChange | undefi
   // Members keep the certificate that they trust.
   const waitsFor = rejectionText(snapshot, side, shown);
   if (waitsFor !== undefined) return { ...change, round: "Prepare", waitsFor };
-  const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
-  if (lacking.length > 0) return { ...change, round: "AcceptBoth", waitsFor: notTrustingBothText(lacking) };
+  const added = shown.trustIds.find((id) => membersWithoutCa(snapshot, side, [id], shown.trust).length > 0);
+  if (added !== undefined) {
+    const from = added === shown.signerId ? undefined : shown.signerId;
+    const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
+    return { ...change, from, to: added, round: "AcceptBoth", waitsFor: notTrustingBothText(lacking) };
+  }
   const late = membersTrustingMore(snapshot, side, shown.trust);
   if (late.length === 0) return undefined;
   return { ...change, round: "DropOld", waitsFor: `still to restart without the old CA: ${late.join(", ")}` };
