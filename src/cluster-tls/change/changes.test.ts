@@ -129,6 +129,7 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["pods are older than their certificates", clients(signing, { by: NEXT, trust: both }), [ROTATION, "UseNew", `${ALL} may still use a certificate of the old CA`]],
   ["every pod uses the new CA", replaced, [ROTATION, "UseNew", "the old CA is dropped next"]],
   ["a binding has a certificate of the old CA", bound(replaced, { trustIds: [OWN.id, NEXT.id], signerId: OWN.id }), [ROTATION, "UseNew", "Secret shop-binding of EtcdUser shop has to have a certificate of the current CA for 150 s"]],
+  ["the CA's Secret drops the old CA", withMade(replaced, { clientCA: { by: NEXT } }), [`CARotation undefined to ${NEXT.id}`, "DropOld", "Secret my-etcd-server-tls has to list the new CA only"]],
   ["the last member has not dropped the old CA", running(dropping, [FIRST, SECOND]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${LAST}`]],
   ["the old CA is dropped", dropping, [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${ALL}`]],
   ["one member has dropped the old CA", running(dropping, [FIRST]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${SECOND}, ${LAST}`]],

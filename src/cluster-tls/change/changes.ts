@@ -6,7 +6,7 @@ import { membersTrustingMore, membersWithoutCa } from "#cluster-tls/check/truste
 import { effectiveTls } from "#cluster-tls/effective/effective.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
 import { SHOWN_ON } from "#cluster-tls/read/purposes.ts";
-import { usable } from "#cluster-tls/read/usable.ts";
+import { authorityOf, usable } from "#cluster-tls/read/usable.ts";
 import { notTrustingBothText } from "#cluster-tls/read/words.ts";
 import { caRotations } from "./ca-rotation.ts";
 import type { TlsChange } from "./change.ts";
@@ -60,6 +60,9 @@ function bundleChange(snapshot: ClusterSnapshot, side: Side): TlsChange | undefi
     const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
     return { ...change, from, to: added, round: "AcceptBoth", waitsFor: notTrustingBothText(lacking) };
   }
+  // After step drop of a rotation, before the Secret of members is written.
+  if (authorityOf(snapshot, side)?.trustIds.length === 1 && shown.trustIds.length > 1)
+    return { ...change, round: "DropOld", waitsFor: `Secret ${shown.secretName} has to list the new CA only` };
   const late = membersTrustingMore(snapshot, side, shown.trust);
   if (late.length === 0) return undefined;
   return { ...change, round: "DropOld", waitsFor: `still to restart without the old CA: ${late.join(", ")}` };
