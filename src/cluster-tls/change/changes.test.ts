@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { absent } from "#base/observed.ts";
+import { absent, unknown } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
@@ -34,6 +34,7 @@ import {
 } from "#kit/snapshots/provider-change.ts";
 import { type Progress, switching, turnedTo, WITHOUT } from "#kit/snapshots/scheme-change.ts";
 import { recordedChange, tlsChanges } from "./changes.ts";
+import { pendingTls } from "./progress.ts";
 
 const settled = secured();
 const both = bundle(OWN, NEXT);
@@ -56,6 +57,10 @@ const on = (has: Progress, since?: string) => switching({}, has, since);
 const off = (has: Progress, since?: string) => switching(WITHOUT, has, since);
 const [FIRST, SECOND, LAST] = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 const ALL = `${FIRST}, ${SECOND}, ${LAST}`;
+
+function unlisted(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return { ...snapshot, members: unknown("no member answers") };
+}
 
 /** The kind, the direction and the round of the change on this side, and what it waits for. */
 function changeIn(snapshot: ClusterSnapshot, side: "peer" | "client"): readonly (string | undefined)[] {
@@ -85,10 +90,20 @@ const peers: [name: string, given: ClusterSnapshot, change: readonly string[]][]
   ["etcd still lists the last member by http", listedBy(on(all("reached")), "http", [LAST]), [URLS, "UseNew", `still to restart with an https peer URL: ${LAST}`]],
   ["TLS is to be turned off", off(all("all")), [BACK, "UseNew", "members restart with http peer URLs"]],
   ["no member has an https peer URL any more", off(all("both")), [BACK, "DropOld", `still to restart without certificates: ${ALL}`]],
+  ["etcd's member list is not known, and some member may have an https peer URL", unlisted(off(all("both"))), [BACK, "DropOld", "etcd's member list is not known"]],
+  ["etcd's member list is not known, and an EtcdPeer has an https peer URL", unlisted(off(["both", "both", "reached"])), [BACK, "UseNew", "members restart with http peer URLs"]],
+  ["etcd's member list is not known, and a pod has an https peer URL", unlisted({ ...off(all("both")), pods: off(["both", "both", "reached"]).pods }), [BACK, "UseNew", "members restart with http peer URLs"]],
   ["a pod still mounts its certificate", turnedTo(off(["nothing", "nothing", "both"]), LAST, "nothing"), [BACK, "DropOld", `still to restart without certificates: ${LAST}`]],
   ["no member trusts the new CA yet", leaving, ["Provider Operator to Secret their-peer", "AcceptBoth", `${ALL} do not trust both yet`]],
   ["every member trusts both CAs", turnedTrusting, ["Provider Operator to Secret their-peer", "UseNew", "members still use Secret my-etcd-peer-tls"]],
 ]; // biome-ignore format: a table
+
+test("the template keeps peer certificates while etcd's member list is not known", () => {
+  const kept = "tls.peer: members keep their certificates until every peer URL is http";
+  expect(pendingTls(off(all("all")))).toContain(kept);
+  expect(pendingTls(unlisted(off(all("both"))))).toContain(kept);
+  expect(pendingTls(off(all("both")))).toBeUndefined();
+});
 
 describe("the change of TLS between members when", () => {
   test.each(peers)("%s", (_, given, change) => expect(changeIn(given, "peer")).toEqual(change));

@@ -22,6 +22,8 @@ import type { TlsChange } from "./change.ts";
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
 type PeerSide = NonNullable<MemberTls["peer"]>;
 
+const LIST_UNKNOWN = "etcd's member list is not known";
+
 /** The scheme of the pod's peer listener. */
 export function listensBy(pod: Pod): Scheme {
   return pod.metadata.annotations?.[PEER_SCHEME_ANNOTATION] === "https" ? "https" : "http";
@@ -106,8 +108,8 @@ function turningOn(snapshot: ClusterSnapshot): TlsChange | undefined {
 
 function turningOff(snapshot: ClusterSnapshot): TlsChange | undefined {
   const off = { kind: "Scheme", from: "https", to: "http" } as const;
-  if (!mayDropCertificates(snapshot))
-    return { ...off, round: "UseNew", waitsFor: "members restart with http peer URLs" };
+  const kept = keptCertificates(snapshot);
+  if (kept !== undefined) return { ...off, ...kept };
   const left = snapshot.peers.filter(({ metadata, spec }) => {
     return spec.tls?.peer !== undefined || mountedIn(snapshot.pods.get(metadata.name), "peer") !== undefined;
   });
@@ -127,21 +129,25 @@ export function peerSide(
 ): PeerSide | undefined {
   const { cluster, peers } = snapshot;
   if (issued === undefined || peers.length === 0) return issued;
-  const { round } = peerSchemeChange(snapshot) ?? {};
-  if (providerOf(cluster.spec, "peer") === "None")
-    return round === "UseNew" ? { ...issued, scheme: "http" } : undefined;
-  return round === "AcceptBoth" ? { ...issued, scheme: "http" } : issued;
+  const change = peerSchemeChange(snapshot);
+  if (change?.to === "http")
+    return keptCertificates(snapshot) === undefined ? undefined : { ...issued, scheme: "http" };
+  if (providerOf(cluster.spec, "peer") === "None") return undefined;
+  return change?.round === "AcceptBoth" ? { ...issued, scheme: "http" } : issued;
 }
 
 /**
- * Whether peer certificates can be removed: every member is reached by http, or some member has no certificate already.
+ * The part of turning TLS off in which members keep their certificates: some member is reached by https, or may be.
+ * `undefined` when none is, or some member has no certificate already.
  */
-function mayDropCertificates(snapshot: ClusterSnapshot): boolean {
+function keptCertificates(snapshot: ClusterSnapshot): Pick<TlsChange, "round" | "waitsFor"> | undefined {
   const { peers, pods, members } = snapshot;
-  if (peers.some(({ spec }) => reachedBy(spec) === "https")) return false;
-  if (peers.some(({ spec }) => spec.tls?.peer === undefined)) return true;
-  const areAllHttp = [...pods.values()].every((pod) => listensBy(pod) === "http");
-  return areAllHttp && members.is === "present" && knownMembers(snapshot).every(isListedByHttp(snapshot));
+  const restarting = { round: "UseNew", waitsFor: "members restart with http peer URLs" } as const;
+  if (peers.some(({ spec }) => reachedBy(spec) === "https")) return restarting;
+  if (peers.some(({ spec }) => spec.tls?.peer === undefined)) return undefined;
+  if ([...pods.values()].some((pod) => listensBy(pod) === "https")) return restarting;
+  if (members.is !== "present") return { round: "DropOld", waitsFor: LIST_UNKNOWN };
+  return knownMembers(snapshot).every(isListedByHttp(snapshot)) ? undefined : restarting;
 }
 
 function isListedByHttp(snapshot: ClusterSnapshot) {
@@ -164,7 +170,7 @@ export function whySchemeMustStay(snapshot: ClusterSnapshot, peer: EtcdPeer, sch
   // A rollback returns to the scheme that etcd lists, or listed a moment ago, and no other member has changed since.
   const isRolledBack = peer.spec.previous !== undefined && reachedBy(peer.spec.previous) === scheme;
   const isAlone = knownMembers(snapshot).length === 1;
-  return snapshot.members.is === "present" || isRolledBack || isAlone ? undefined : "etcd's member list is not known";
+  return snapshot.members.is === "present" || isRolledBack || isAlone ? undefined : LIST_UNKNOWN;
 }
 
 /** The template, with the member's current scheme while it must not change. */

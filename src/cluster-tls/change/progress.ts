@@ -1,6 +1,7 @@
 import type { Side } from "#api/tls.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { effectiveTls } from "#cluster-tls/effective/effective.ts";
+import { memberTls } from "#cluster-tls/member-tls.ts";
 import { SIDES } from "#cluster-tls/read/purposes.ts";
 import { schemeChange } from "./changes.ts";
 import { type ProviderChange, providerChanges } from "./provider-change.ts";
@@ -54,6 +55,6 @@ function pendingScheme(given: ClusterSnapshot, side: Side): string | undefined {
   if (side === "client") return undefined;
   if (change?.round === "AcceptBoth")
     return "tls.peer: members keep http peer URLs until every member can dial over TLS";
-  const isTurnedOff = change?.round === "UseNew" && change.to === "http";
-  return isTurnedOff ? "tls.peer: members keep their certificates until every peer URL is http" : undefined;
+  const isKept = change?.to === "http" && memberTls(given)?.peer !== undefined;
+  return isKept ? "tls.peer: members keep their certificates until every peer URL is http" : undefined;
 }
