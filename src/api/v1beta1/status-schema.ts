@@ -136,12 +136,17 @@ const tlsChangeSchema = z
     kind: z
       .enum(["CARotation", "Provider", "Scheme"])
       .describe("What changes: the CA, the source of the certificates, or whether TLS is used."),
-    from: z.string().optional().describe("The old: SHA-256 of a CA, a source or a scheme; absent when unknown."),
-    to: z.string().describe("The new, in the same form."),
+    from: z
+      .string()
+      .optional()
+      .describe(
+        "What is replaced: the SHA-256 of a CA, a source of certificates or a scheme. Absent when it can no longer be observed.",
+      ),
+    to: z.string().describe("What replaces it, in the same form as `from`."),
     round: z
       .enum(["Prepare", "AcceptBoth", "UseNew", "DropOld"])
       .describe(
-        "Prepare: the new cannot be used yet, and members keep what they have. AcceptBoth: members restart to accept both. UseNew: members and clients change to the new. DropOld: members restart to accept only the new.",
+        "Prepare: the new CA, certificate or scheme cannot be used yet, and members keep what they have. AcceptBoth: members restart to accept both. UseNew: members and clients change to the new. DropOld: members restart to accept only the new.",
       ),
     since: z.string().meta({ format: "date-time" }).describe("When the round began."),
     waitsFor: z.string().optional().describe("What the round waits for."),
@@ -150,7 +155,10 @@ const tlsChangeSchema = z
 
 const peerTlsSchema = z
   .object({
-    scheme: z.enum(["http", "https"]).optional().describe("Scheme by which members reach every other member."),
+    scheme: z
+      .enum(["http", "https"])
+      .optional()
+      .describe("https when every member listens for other members with TLS."),
     issuedBy: z
       .object({
         ...issuing,
@@ -201,7 +209,7 @@ const tlsStatusSchema = z
       .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
       .describe("The certificates of the cluster, as they were last read."),
   })
-  .describe("TLS as members have it now; absent if they never had it.");
+  .describe("How members are reached, and their certificates. Absent before spec.tls is set.");
 
 const waiverSchema = z.object({
   check: z.string().describe(listed("The check that is waived.", WAIVABLE)),
