@@ -7,7 +7,7 @@ import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster
 import { membersUsingOtherCa, membersWithoutCa } from "#cluster-tls/check/trusted.ts";
 import { leavesOf, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { authorityOf, usable } from "#cluster-tls/read/usable.ts";
-import { notTrustingBothText } from "#cluster-tls/read/words.ts";
+import { notTrustingText } from "#cluster-tls/read/words.ts";
 import { whyBindingsLackCa, whyBindingsUsePreviousCa } from "./bindings.ts";
 import type { TlsChange } from "./change.ts";
 import { forReread, isCaPublished } from "./clients.ts";
@@ -114,7 +114,7 @@ function rotationOn(snapshot: ClusterSnapshot, side: Side): Rotation | undefined
       return { ...base, waitsFor: `Secret ${live.secretName}: ${because}`, next: { phase: "add", because, live } };
     }
     const lacking = membersWithoutCa(snapshot, side, [nextId]);
-    if (lacking.length > 0) return { ...base, waitsFor: notTrustingBothText(lacking) };
+    if (lacking.length > 0) return { ...base, waitsFor: notTrustingText(lacking) };
     const late = lateSecret((leaf) => isCaPublished(snapshot, side, leaf, nextId));
     if (late !== undefined)
       return { ...base, waitsFor: `${late} has to list the new CA in ca.crt${forReread(snapshot, side)}` };

@@ -94,7 +94,7 @@ const peers: [name: string, given: ClusterSnapshot, change: readonly string[]][]
   ["etcd's member list is not known, and an EtcdPeer has an https peer URL", unlisted(off(["both", "both", "reached"])), [BACK, "UseNew", "members restart with http peer URLs"]],
   ["etcd's member list is not known, and a pod has an https peer URL", unlisted({ ...off(all("both")), pods: off(["both", "both", "reached"]).pods }), [BACK, "UseNew", "members restart with http peer URLs"]],
   ["a pod still mounts its certificate", turnedTo(off(["nothing", "nothing", "both"]), LAST, "nothing"), [BACK, "DropOld", `still to restart without certificates: ${LAST}`]],
-  ["no member trusts the new CA yet", leaving, ["Provider Operator to Secret their-peer", "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["no member trusts the new CA yet", leaving, ["Provider Operator to Secret their-peer", "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["every member trusts both CAs", turnedTrusting, ["Provider Operator to Secret their-peer", "UseNew", "members still use Secret my-etcd-peer-tls"]],
 ]; // biome-ignore format: a table
 
@@ -134,7 +134,7 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["TLS is to be turned off", off(all("all")), [BACK, "AcceptBoth", BOTH_SERVED]],
   ["every member serves both, and TLS is to be turned off", off(all("both"), MINUTE_AGO), [BACK, "UseNew", "clients with TLS are served until 2026-01-01T12:59:00Z (spec.tls.client.plaintextFor)"]],
   ["a pod still serves https", turnedTo(off(["nothing", "nothing", "both"]), LAST, "nothing"), [BACK, "DropOld", `still to restart without https for clients: ${LAST}`]],
-  ["the new CA exists", added, [ROTATION, "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["the new CA exists", added, [ROTATION, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["the new CA is missing in the bundle", withMade(settled, { clientCA: { next: NEXT, trust: bundle(OWN) } }), [ROTATION, "AcceptBoth", "Secret my-etcd-client-ca: its ca.crt lacks the next CA"]],
   ["applications have just got the new CA", withMade(trusting, { application: { trust: both, knownForMs: 149_999 } }), [ROTATION, "AcceptBoth", "Secret my-etcd-client has to list the new CA in ca.crt for 150 s"]],
   ["every member trusts the new CA", trusting, [ROTATION, "AcceptBoth", "the new CA signs next"]],
@@ -149,12 +149,12 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["the old CA is dropped", dropping, [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${ALL}`]],
   ["one member has dropped the old CA", running(dropping, [FIRST]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${SECOND}, ${LAST}`]],
   ["the rotation is complete", running(dropping), NO_CHANGE],
-  ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["a user replaces the CA at once", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: NEXT }), [`CARotation undefined to ${NEXT.id}`, "Prepare", `${ALL} would not trust the CA that signed the certificate in Secret their-server`]],
-  ["a user renews the CA with the same key", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: CORP }), { isOurs: false, by: RENEWED }), [`CARotation undefined to ${RENEWED.id}`, "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["a user renews the CA with the same key", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: CORP }), { isOurs: false, by: RENEWED }), [`CARotation undefined to ${RENEWED.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["a Secret has no signer", withMade(dropping, { server: { by: NEXT, trust: bundle(OWN) } }), NO_CHANGE],
   ["an issuer is requested", goingTo(settled, { client: issuer }), ["Provider Operator to Issuer a", "Prepare", "Secret foo/my-etcd-server-tls-a3b319c8, the server certificate of members, is about to be requested"]],
-  ["no member trusts the CA of the other source yet", turnedClients, ["Provider Operator to Secret their-server", "AcceptBoth", `${ALL} do not trust both yet`]],
+  ["no member trusts the CA of the other source yet", turnedClients, ["Provider Operator to Secret their-server", "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["every member trusts both sources", told, ["Provider Operator to Secret their-server", "UseNew", "members still use Secret my-etcd-server-tls"]],
   ["every member uses the other source", shown, ["Provider Operator to Secret their-server", "UseNew", "the operator is about to use Secret their-operator"]],
 ]; // biome-ignore format: a table

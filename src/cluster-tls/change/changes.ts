@@ -7,7 +7,7 @@ import { effectiveTls } from "#cluster-tls/effective/effective.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
 import { SHOWN_ON } from "#cluster-tls/read/purposes.ts";
 import { authorityOf, usable } from "#cluster-tls/read/usable.ts";
-import { notTrustingBothText } from "#cluster-tls/read/words.ts";
+import { notTrustingText } from "#cluster-tls/read/words.ts";
 import { caRotations } from "./ca-rotation.ts";
 import type { TlsChange } from "./change.ts";
 import { clientSchemeChange } from "./client-scheme.ts";
@@ -58,7 +58,7 @@ function bundleChange(snapshot: ClusterSnapshot, side: Side): TlsChange | undefi
   if (added !== undefined) {
     const from = added === shown.signerId ? undefined : shown.signerId;
     const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
-    return { ...change, from, to: added, round: "AcceptBoth", waitsFor: notTrustingBothText(lacking) };
+    return { ...change, from, to: added, round: "AcceptBoth", waitsFor: notTrustingText(lacking) };
   }
   // After step drop of a rotation, before the Secret of members is written.
   if (authorityOf(snapshot, side)?.trustIds.length === 1 && shown.trustIds.length > 1)

@@ -8,7 +8,7 @@ import { membersWithoutCa, mergeBundles, secretsInUse, trustInUse } from "#clust
 import { certificateIn, previousTls, usesRequestedCertificate } from "#cluster-tls/effective/previous.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster-tls/read/purposes.ts";
 import { isUnverified, usable, whyTooLong } from "#cluster-tls/read/usable.ts";
-import { notTrustingBothText } from "#cluster-tls/read/words.ts";
+import { notTrustingText } from "#cluster-tls/read/words.ts";
 import { isCaEnding } from "./ca-end.ts";
 import type { Round, TlsChange } from "./change.ts";
 import { whyClientsLackCa, whyClientsUsePreviousCa } from "./clients.ts";
@@ -71,7 +71,7 @@ function providerChangeOf(snapshot: ClusterSnapshot, side: Side, other?: Provide
   const accept = (membersDone: boolean, waitsFor: string) =>
     changeTo(snapshot, side, { round: "AcceptBoth", membersDone, waitsFor, bundle });
   const lacking = membersWithoutCa(snapshot, side, shown.trustIds, bundle);
-  if (lacking.length > 0) return accept(false, notTrustingBothText(lacking));
+  if (lacking.length > 0) return accept(false, notTrustingText(lacking));
   if (!hasBegun(snapshot, side)) {
     const isEnding = others.some((each) => isCertificateEnding(snapshot, side, each));
     const late =

@@ -129,13 +129,13 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     name: "no member trusts both CAs yet",
     snapshot: turnedClients,
     at: "AcceptBoth",
-    why: "my-etcd-0, my-etcd-1, my-etcd-2 do not trust both yet",
+    why: "my-etcd-0, my-etcd-1, my-etcd-2 do not trust the new CA yet",
   },
   {
     name: "one member does not trust both CAs yet",
     snapshot: running(turnedClients, ["my-etcd-0", "my-etcd-1"], clientsOf("my-etcd-server-tls", ofBoth)),
     at: "AcceptBoth",
-    why: "my-etcd-2 does not trust both yet",
+    why: "my-etcd-2 does not trust the new CA yet",
   },
   {
     name: "clients did not get both CAs yet",
@@ -376,7 +376,7 @@ const peers: { name: string; snapshot: ClusterSnapshot; at: string; why?: string
     name: "both sides change and members do not trust both CAs of the client side yet",
     snapshot: bothSides(tlsOfAll.client!),
     at: "AcceptBoth, members done",
-    why: "do not trust both yet",
+    why: "do not trust the new CA yet",
   },
   {
     name: "both sides change and the ConfigMap lacks the new CA",

@@ -74,7 +74,7 @@ export function lostPairText(subject: string, authority: string, rejecting: read
 export const NOT_SERVED =
   "the provider is CertManager, and the API server knows no Certificates (certificates.cert-manager.io, v1): install cert-manager; the operator checks for it every five minutes";
 
-/** The members that do not trust both CAs of a change yet. */
-export function notTrustingBothText(members: readonly string[]): string {
-  return `${members.join(", ")} ${members.length === 1 ? "does" : "do"} not trust both yet`;
+/** The members that do not trust the new CA of a change yet. */
+export function notTrustingText(members: readonly string[]): string {
+  return `${members.join(", ")} ${members.length === 1 ? "does" : "do"} not trust the new CA yet`;
 }
