@@ -20,8 +20,9 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 //   A member that restarts would be rejected by the others, and so would a running one. So no member restarts until all
 //   trust that CA (guard members-trust-each-other).
 // And when another Secret is requested?
-//   First all members trust both CAs, then all use the new certificate, then none trusts the old CA (change/provider-change.ts).
-//   Each stage is a change of the member template, and progress is derived from EtcdPeers and pods.
+//   First all members trust both CAs, then all use the new certificate, then none trusts the old CA
+//   (change/provider-change.ts). Each round is a change of the member template, and progress is derived from EtcdPeers
+//   and pods.
 // And when a new CA signs the certificate in the same Secret?
 //   Nothing reports when the kubelet has updated the mounted files, so nothing depends on that. While two CAs are
 //   trusted, the template names the one that signs: a pod created from it has a certificate of that CA.

@@ -137,7 +137,7 @@ function rotationOn(snapshot: ClusterSnapshot, side: Side): Rotation | undefined
   return { ...base, waitsFor: blockedBy ?? "the old CA is dropped next", next, blockedBy };
 }
 
-/** The step that begins a rotation, or that lets the annotation request one again. */
+/** The step that begins a rotation, or that forgets the last request after its annotation was removed. */
 function dueAtRest(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   const live = signingNow(snapshot, side);
   const { cluster, takenAtMs } = snapshot;

@@ -15,8 +15,12 @@ export type Round = "Prepare" | "AcceptBoth" | "UseNew" | "DropOld";
 /** A change of TLS on one side. */
 export interface TlsChange {
   readonly kind: "CARotation" | "Provider" | "Scheme";
-  /** The old: the SHA-256 of a CA, a source of certificates, or a scheme. `undefined` when it is not known any more. */
+  /**
+   * What is replaced: the SHA-256 of a CA, a source of certificates or a scheme. `undefined` when it can no longer be
+   * observed.
+   */
   readonly from: string | undefined;
+  /** What replaces it, in the same form as `from`. */
   readonly to: string;
   readonly round: Round;
   /** What the round waits for, as a clause. */

@@ -27,7 +27,7 @@ export function isCaPublished(
   return isLong && leaf?.trustIds.includes(authorityId) === true;
 }
 
-/** How long applications take to reread a Secret, to follow a verb. Members need no such time. */
+/** The clause ` for 150 s` at the end of a text on the client side; empty for members, which restart instead. */
 export function forReread({ rereadWithinMs }: ClusterSnapshot, side: Side): string {
   return side === "peer" ? "" : ` for ${rereadWithinMs / 1_000} s`;
 }

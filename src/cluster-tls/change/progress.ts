@@ -12,9 +12,8 @@ export function providerChangeText(snapshot: ClusterSnapshot): string | undefine
 }
 
 /**
- * What `spec.tls` requests and members cannot be given yet, although they run all that they can be given now.
- * `undefined` when nothing is missing. Serving clients both ways, and trusting a previous CA too, is part of what
- * members are to run and does not count.
+ * The part of `spec.tls` that the current member template does not contain yet, as a message. Clients served both ways,
+ * and trust in a previous CA, do not count.
  */
 export function pendingTls(given: ClusterSnapshot): string | undefined {
   const changes = providerChanges(effectiveTls(given));

@@ -150,10 +150,7 @@ export function whyUserMustAct(snapshot: ClusterSnapshot, side: Side): string | 
   return side === "client" ? whyMismatched(snapshot) : undefined;
 }
 
-/**
- * Whether it is merely unknown if the requested certificates can be used: a Secret could not be read, or etcd did not
- * answer.
- */
+/** Whether a Secret or etcd could not be read, so that the requested certificates may still be valid. */
 export function isUnread(snapshot: ClusterSnapshot, side: Side): boolean {
   const isEtcdSilent = side === "client" && snapshot.auth?.state.is === "unknown";
   return isEtcdSilent || problemsOf(snapshot, side).some(({ status }) => status === "Unknown");

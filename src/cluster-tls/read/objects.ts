@@ -7,7 +7,10 @@ import { leavesOf, purposesOf, SHOWN_ON, SIDES, secretNameOf, sideOf } from "./p
 
 // The objects of a cluster's certificates, each by its role.
 
-/** previous: in use, while the spec requests another. abandoned: used by some members since an abandoned change. */
+/**
+ * previous: the source in use while `spec.tls` requests a different one. abandoned: used by some members since an
+ * abandoned change.
+ */
 export type What =
   | Purpose
   | `previous ${Purpose}`
