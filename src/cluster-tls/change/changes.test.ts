@@ -103,6 +103,7 @@ test("the template keeps peer certificates while etcd's member list is not known
   expect(pendingTls(off(all("all")))).toContain(kept);
   expect(pendingTls(unlisted(off(all("both"))))).toContain(kept);
   expect(pendingTls(off(all("both")))).toBeUndefined();
+  expect(pendingTls(on(["reached", "both", "both"]))).toBeUndefined();
 });
 
 describe("the change of TLS between members when", () => {

@@ -55,6 +55,11 @@ const gets: { name: string; given: ClusterSnapshot; is: object | undefined }[] =
     given: going("both", "both", "nothing"),
     is: plain,
   },
+  {
+    name: "a member without a certificate keeps its http URL while it alone has an EtcdPeer",
+    given: { ...going("nothing", "nothing", "nothing"), peers: going("nothing", "both", "both").peers.slice(0, 1) },
+    is: plain,
+  },
   { name: "members keep http URLs until every member has joined", given: joining, is: plain },
   { name: "members get https URLs once all have certificates", given: allBoth, is: issued },
   {

@@ -590,6 +590,13 @@ describe("TLSReady", () => {
     expect(tlsStatus(cluster())).toEqual({ tls: { peer: { scheme: "http" }, client: { scheme: "http" } } });
   });
 
+  test("the scheme of peers is observed when spec.tls is removed and a scheme is recorded", () => {
+    const { tls: _, ...spec } = settled.cluster.spec;
+    const status = { ...settled.cluster.status, tls: { peer: { scheme: "http" as const } } };
+    const given = { ...settled, cluster: { ...settled.cluster, spec, status } };
+    expect(tlsStatus(given).tls?.peer?.scheme).toBe("https");
+  });
+
   test("reports TLSDisabled after TLS was turned off, with the objects that are left over", () => {
     const told = { type: "TLSReady", status: "False", reason: "CertificatesPending", message: "" } as const;
     const conditions = [{ ...told, observedGeneration: 1, lastTransitionTime: "2026-01-01T11:00:00Z" }];

@@ -3,7 +3,7 @@ import { idOf, parsedIn } from "#certificates/pem.ts";
 import { withUnknownKey } from "#kit/snapshots/certificates.ts";
 import { bundle, OWN, running, secured, started } from "#kit/snapshots/cluster-tls.ts";
 import { CORP_PEM as CORP, RENEWED_PEM as RENEWED } from "#kit/tables/authorities.ts";
-import { membersRejecting, membersWithoutCa, trustingAs } from "./trusted.ts";
+import { membersRejecting, membersTrustingMore, membersWithoutCa, trustingAs } from "./trusted.ts";
 
 /** A CA with the name of CORP and a different key; made with openssl, like CORP. */
 const NAMESAKE = `-----BEGIN CERTIFICATE-----
@@ -55,6 +55,11 @@ test("a member lacks trust in a CA when its EtcdPeer or its pod lacks it", () =>
   ]);
   const absent = { ...trusting(CORP), pods: new Map() };
   expect(membersRejecting(absent, "peer", signedBy(CORP))).toEqual([]);
+});
+
+test("members trust more than a bundle only if it lacks one of their CAs", () => {
+  expect(membersTrustingMore(trusting(CORP), "peer", bundle(OWN) + CORP)).toEqual([]);
+  expect(membersTrustingMore(trusting(bundle(OWN) + CORP), "peer", CORP)).toEqual(ALL);
 });
 
 test("no member lacks trust in a certificate with an unknown signer", () => {

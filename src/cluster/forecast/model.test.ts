@@ -212,6 +212,8 @@ describe("forecast: the effect of a step", () => {
     expect(format(GIVEN)).toBe("3.6.0");
     expect(format(saying(GIVEN, "my-etcd-1", { version: "3.5.35" }))).toBe("3.5.0");
     expect(format(saying(GIVEN, "my-etcd-0", { version: "3.7.3" }))).toBe("3.6.0");
+    const only = did({ do: "enableDowngrade", to: "3.5" }, cluster({ replicas: 1 }));
+    expect(formatOf(did({ do: "cancelDowngrade", to: "3.5" }, only), "my-etcd-0")[2]).toBe("3.6.0");
   });
 
   test("addLearner: the learner is listed without a name under an unused ID", () => {
