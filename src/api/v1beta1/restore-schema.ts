@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { resourcesSchema } from "#api/common-schema.ts";
+import { AUTH_NEEDS_CERTIFICATES } from "#api/v1beta1/auth-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import {
   ONE_SOURCE,
@@ -51,7 +52,11 @@ export const restoreSpecSchema = z
     clusterTemplate: z
       .object({
         clusterName: clusterNameSchema,
-        spec: clusterSpecSchema.omit({ bootstrap: true }).describe("The spec of the EtcdCluster."),
+        // omit() drops the rules of the spec. Those on updates and on bootstrap do not apply here.
+        spec: clusterSpecSchema
+          .omit({ bootstrap: true })
+          .meta({ "x-kubernetes-validations": AUTH_NEEDS_CERTIFICATES })
+          .describe("The spec of the EtcdCluster."),
       })
       .describe("The EtcdCluster that is made, in the same namespace."),
     serviceAccountName: serviceAccountNameSchema,
