@@ -218,6 +218,46 @@ describe("warnings about resources:", () => {
       expect(quotaWarnings(given, given)).toEqual([]);
       expect(quotaWarnings(given, spec({ storage: { size } }))).toEqual(warnings);
     });
+  const fixed = (size: string) => ({ etcd: { backendQuota: { mode: "Fixed", size } }, storage: { size: "20Gi" } });
+  const absent = { storage: { size: "20Gi" } };
+  const edits: readonly { title: string; from: object; to: object; says: string | undefined }[] = [
+    {
+      title: "that is made smaller",
+      from: fixed("8Gi"),
+      to: fixed("4Gi"),
+      says: "differs, and the quota becomes 4Gi instead of 8Gi",
+    },
+    {
+      title: "that is removed",
+      from: fixed("8Gi"),
+      to: absent,
+      says: "differs, and the quota becomes 2Gi instead of 8Gi",
+    },
+    {
+      title: "that becomes Auto",
+      from: fixed("8Gi"),
+      to: { ...absent, etcd: { backendQuota: { mode: "Auto" } } },
+      says: "differs, and the quota becomes 5Gi instead of 8Gi",
+    },
+    { title: "that is made larger", from: fixed("4Gi"), to: fixed("8Gi"), says: undefined },
+    { title: "of 1Gi that is removed", from: fixed("1Gi"), to: absent, says: undefined },
+    {
+      title: "of 1Gi that is given",
+      from: absent,
+      to: fixed("1Gi"),
+      says: "differs, and the quota becomes 1Gi instead of 2Gi",
+    },
+  ];
+  for (const { title, from, to, says } of edits)
+    test(`for a quota ${title}`, () => {
+      const warnings = quotaWarnings(spec(to), spec(from));
+      expect(warnings).toEqual(
+        says === undefined
+          ? []
+          : [expect.stringContaining(`spec.etcd.backendQuota ${says}: if the database is larger`)],
+      );
+      expect(quotaWarnings(spec(to), spec(to))).toEqual([]);
+    });
   for (const { name, resources, says } of cases) {
     test(name, () => {
       const warnings = resourceWarnings(withResources(resources), undefined);

@@ -31,11 +31,16 @@ function tooSmall(limit: string | number | undefined, quota: bigint): string {
   return `${FIELD}.limits.memory is ${limit}: etcd's database may grow to its quota of ${enough}, and members that need more memory are killed; use ${enough} or more`;
 }
 
+/** Warns of the quota of the database. @param before the stored spec; undefined for a new cluster */
+export function quotaWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
+  return [...tooLargeQuota(spec, before), ...smallerQuota(spec, before)];
+}
+
 /**
  * Warns of a quota that does not fit on a volume of the requested size. Members get it anyway, because their claims may
- * have been expanded. @param before the stored spec; undefined for a new cluster
+ * have been expanded.
  */
-export function quotaWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
+function tooLargeQuota(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
   const given = spec.etcd?.backendQuota?.size;
   const isAsBefore = before !== undefined && given === before.etcd?.backendQuota?.size;
   const [quota, volume] = [quotaBytes(spec), wholeOf(spec.storage.size) ?? 0n];
@@ -44,6 +49,15 @@ export function quotaWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec | u
   if (quota <= room) return [];
   return [
     `spec.etcd.backendQuota.size is ${given}: a volume of ${spec.storage.size} has room for a database of ${sizeText(room)}, its copy during a defragmentation, and the WAL; use ${sizeText(room)} or less, or larger volumes. A full volume crashes etcd, and the volumes of all members fill at the same time`,
+  ];
+}
+
+/** Warns of a quota that was made smaller or removed. The size of the database is not known here. */
+function smallerQuota(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
+  if (before === undefined || quotaOf(spec) >= quotaOf(before)) return [];
+  const [now, then] = [quotaOf(spec), quotaOf(before)].map(sizeText);
+  return [
+    `spec.etcd.backendQuota differs, and the quota becomes ${now} instead of ${then}: if the database is larger than ${now}, etcd refuses every write after the restart. Compare it with DB SIZE of etcdctl endpoint status -w table; if it is larger, set the quota of ${then} again`,
   ];
 }
 
