@@ -52,6 +52,23 @@ describe("dry run: the edit is a merge patch of spec", () => {
       spec: { ...SPEC, updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } },
     },
     {
+      name: "a missing value within a new one gets its default",
+      patch: {
+        networkPolicy: { enabled: true, clients: { policy: "Namespace" } },
+        replacement: { policy: null, after: "1m" },
+      },
+      spec: {
+        ...SPEC,
+        networkPolicy: { enabled: true, clients: { policy: "Namespace" }, metrics: { policy: "Listed" } },
+        replacement: { policy: "WhenLost", after: "1m" },
+      },
+    },
+    {
+      name: "policy Never replaces the time",
+      patch: { replacement: { policy: "Never", after: null } },
+      spec: { ...SPEC, replacement: { policy: "Never" } },
+    },
+    {
       name: "lists are replaced",
       patch: { podTemplate: { spec: { containers: [{ name: "beside" }] } } },
       spec: { ...SPEC, podTemplate: { spec: { containers: [{ name: "beside" }] } } },
@@ -97,6 +114,16 @@ describe("dry run: an annotation that is no edit is refused with a message", () 
     {
       text: '{"tls":{"minVersion":"TLS1.4"}}',
       why: 'with it, spec.tls.minVersion is "TLS1.4"; it must be',
+    },
+    {
+      text: '{"bootstrap":{"fromBackup":{"backupName":"nightly"}}}',
+      why: "with it, spec.bootstrap differs; it can only be removed after creation",
+    },
+    { text: '{"replacement":{"policy":"Never"}}', why: "with it, spec.replacement has after and the policy Never" },
+    { text: '{"etcd":{"backendQuota":{"mode":"Fixed"}}}', why: "with it, spec.etcd.backendQuota does not fit" },
+    {
+      text: '{"etcd":{"backendQuota":{"mode":"Auto","size":"4Gi"}}}',
+      why: "with it, spec.etcd.backendQuota does not fit",
     },
     { text: '{"auth":{}}', why: "with it, spec.auth.enabled is missing; it must be given" },
     { text: '{"tls":{"peer":{"provider":"Vault"}}}', why: 'with it, spec.tls.peer.provider is "Vault"; it must be' },

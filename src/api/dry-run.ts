@@ -12,7 +12,7 @@ import { isMap, mapInText, record, told } from "#base/json.ts";
 //   The value is a JSON merge patch of spec, as for `kubectl patch --type=merge`. In it, null removes a field. The
 //   operator does not apply the patch.
 // What is validated here?
-//   Everything that needs no API server: the shape, the release and immutable fields. `kubectl patch --dry-run=server`
+//   Everything that needs no API server: the shape, the release, immutable fields, and fields that exclude each other. `kubectl patch --dry-run=server`
 //   with the same patch checks the other rules of the schema.
 
 /** Edit to explain: the edited spec, or why the patch is refused, as a sentence for users. */
@@ -70,7 +70,15 @@ function withDefaults(spec: Readonly<Record<string, unknown>>): Readonly<Record<
     const own = Object.hasOwn(spec, field) ? spec[field] : fallback;
     return [field, isMap(own) && isMap(fallback) ? { ...fallback, ...own } : own] as const;
   });
-  return { ...spec, ...Object.fromEntries(filled) };
+  return { ...spec, ...Object.fromEntries(filled), ...withInnerDefaults(spec) };
+}
+
+/** Fills in the API server's defaults within fields that have no default themselves. */
+function withInnerDefaults({ replacement, networkPolicy }: Readonly<Record<string, unknown>>) {
+  return {
+    ...(isMap(replacement) && { replacement: { policy: "WhenLost", ...replacement } }),
+    ...(isMap(networkPolicy) && { networkPolicy: { metrics: { policy: "Listed" }, ...networkPolicy } }),
+  };
 }
 
 function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClusterSpec): string | undefined {
@@ -79,7 +87,19 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
   if (!new RegExp(RELEASES).test(String(edited.version)))
     return `spec.version is ${told(edited.version)}; it must be ${A_RELEASE}`;
   if (!isSameData(edited.storage, before.storage)) return "spec.storage differs; it must stay as it is after creation";
-  return whyTlsSwitched(edited, before);
+  return whyNotRules(edited as EtcdClusterSpec, before) ?? whyTlsSwitched(edited, before);
+}
+
+/** Repeats CEL rules of the schema that no other check of the operator repeats. */
+function whyNotRules({ bootstrap, replacement, etcd }: EtcdClusterSpec, before: EtcdClusterSpec): string | undefined {
+  if (bootstrap !== undefined && !isSameData(bootstrap, before.bootstrap))
+    return "spec.bootstrap differs; it can only be removed after creation";
+  if (replacement?.policy === "Never" && replacement.after !== undefined)
+    return "spec.replacement has after and the policy Never; it may have after only with policy WhenLost";
+  const quota = etcd?.backendQuota;
+  if (quota !== undefined && (quota.mode === "Fixed") !== (quota.size !== undefined))
+    return "spec.etcd.backendQuota does not fit; it must have a size with mode Fixed, and none with mode Auto";
+  return undefined;
 }
 
 /** Repeats the schema's CEL rule that compares spec.tls with its old value. */
