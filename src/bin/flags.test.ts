@@ -1,3 +1,5 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readFlags, USAGE } from "./flags.ts";
 
@@ -30,6 +32,19 @@ test("each flag has a default, which the help lists", () => {
   ]) {
     expect(USAGE).toContain(String(value));
   }
+});
+
+test("each flag with a value in the documents is valid", async () => {
+  const root = join(import.meta.dirname, "../..");
+  const docs = (await readdir(join(root, "docs"))).filter((file) => file.endsWith(".md"));
+  const files = ["README.md", ...docs.map((file) => join("docs", file))];
+  const text = (await Promise.all(files.map((file) => readFile(join(root, file), "utf8")))).join("\n");
+  const known = new Set([...USAGE.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag]) => flag));
+  const given = [...text.matchAll(/(--[a-z-]+)=[^\s`"',)]+/g)].flatMap(([words, flag]) =>
+    known.has(flag) ? [words] : [],
+  );
+  expect(given).toContain("--replace-after=600");
+  for (const words of given) expect(() => readFlags([words], {}), words).not.toThrow();
 });
 
 test("--insecure-metrics serves metrics in plain text to every client", () => {
