@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
 import { createCluster, deployOperator, namespacesIn, repositoriesIn, withGiven } from "./deploy.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { silentStep } from "./progress.ts";
@@ -13,8 +14,10 @@ interface Applied {
   };
 }
 
-/** One line about an applied object; a Deployment's has its replicas and arguments. */
+/** One line about an applied object: with replicas and arguments of a Deployment, and with repositories of a policy. */
 function appliedText({ kind, metadata: { namespace = "", name }, spec }: Applied): string {
+  const known = [...JSON.stringify(spec ?? {}).matchAll(/each[.]image[.]startsWith\('([^']*):v'\)/g)];
+  if (known.length > 0) return `apply ${kind} ${namespace}/${name} ${known.map(([, each]) => each).join(" ")}`;
   const more = kind === "Deployment" ? ` ${spec?.replicas} ${spec?.template?.spec.containers[0]?.args.join(" ")}` : "";
   return `apply ${kind} ${namespace}/${name}${more}`;
 }
@@ -109,6 +112,24 @@ describe("installing the operator", () => {
     expect(words(await deployed([]))).toEqual([expect.stringMatching(/^apply Deployment .* 2 --http-port.*=8443$/)]);
   });
 
+  test.each([["--etcd-repository=registry.example/etcd"], ["--etcd-repository", "registry.example/etcd"]])(
+    "keeps the repository of an installation in the policy, as its Deployment does: %s %s",
+    async (...args) => {
+      const deployment = { spec: { template: { spec: { containers: [{ args: ["--shards=3", ...args] }] } } } };
+      const done = await deployed([], undefined, { deployment });
+      expect(done).toContain(`apply ValidatingAdmissionPolicy /${OPERATOR} registry.example/etcd`);
+      expect(done).toEqual(
+        expect.arrayContaining([
+          expect.stringMatching(/^apply Deployment .* --etcd-repository=registry.example\/etcd /),
+        ]),
+      );
+    },
+  );
+
+  test("names etcd's own repository in the policy of a new installation", async () => {
+    expect(await deployed([])).toContain(`apply ValidatingAdmissionPolicy /${OPERATOR} ${ETCD_REPOSITORY}`);
+  });
+
   test.each([
     ["shop", ["shop"]],
     ["shop,billing", ["shop", "billing"]],
@@ -131,6 +152,7 @@ describe("installing the operator", () => {
 
   test.each([
     ["registry.example/etcd", ["registry.example/etcd"]],
+    ["[2001:db8::1]:5000/etcd,Registry.example/etcd", ["[2001:db8::1]:5000/etcd", "Registry.example/etcd"]],
     ["localhost:5000/a/etcd, gcr.io/etcd-development/etcd", ["localhost:5000/a/etcd", "gcr.io/etcd-development/etcd"]],
   ])("accepts the repositories %s", (text, repositories) => {
     expect(repositoriesIn(text)).toEqual(repositories);

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import { OPERATOR, TLS_ROLE } from "#api/names.ts";
+import { REPOSITORY } from "#api/v1beta1/pod-schema.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../scripts/manifests.ts";
 import { secretsIn } from "../scripts/rights.ts";
 import { Failure } from "./failure.ts";
@@ -38,12 +39,12 @@ export async function deployOperator(
     note("RBAC, admission policies and Deployment");
     const isBound = secretsOf !== undefined || (await isInstalledBound(kubectl));
     if (secretsOf === undefined && isBound) note("the operator keeps its right to Secrets of some namespaces only");
-    const [namespace, ...rest] = operatorManifests(image, isBound ? "bound" : "everywhere");
+    const given = await deploymentNow(kubectl);
+    const [namespace, ...rest] = operatorManifests(image, isBound ? "bound" : "everywhere", repositoriesNow(given));
     await kubectl.apply([namespace as object]);
     const missing = await missingNamespaces(kubectl, secretsOf ?? []);
     for (const name of missing) await kubectl.run(["create", "namespace", name]);
     if (missing.length > 0) note(`created missing namespaces: ${missing.join(", ")}`);
-    const given = await deploymentNow(kubectl);
     await kubectl.apply([...rest.map((each) => withGiven(each, given)), ...(secretsOf ?? []).map(secretsIn)]);
     // An earlier installation may have granted Secrets everywhere.
     if (secretsOf !== undefined) await kubectl.run(["delete", "clusterrolebinding", TLS_ROLE, "--ignore-not-found"]);
@@ -82,6 +83,17 @@ interface Deployment {
 async function deploymentNow(kubectl: Kubectl): Promise<Deployment | undefined> {
   const where = ["-n", OPERATOR_NAMESPACE, "get", "deployments", "-l", `app.kubernetes.io/name=${OPERATOR}`];
   return (await kubectl.json<{ items: readonly Deployment[] }>(where)).items[0];
+}
+
+/**
+ * The repository that the installed operator's flag names, which `withGiven` keeps; the admission policy must name the
+ * same. Undefined: the default.
+ */
+function repositoriesNow(now: Deployment | undefined): readonly [string] | undefined {
+  const flags = flagsIn(now?.spec.template.spec.containers[0]?.args ?? []);
+  const flag = flags.findLast(({ name }) => name === "--etcd-repository");
+  const repository = flag?.words.join("=").slice("--etcd-repository=".length);
+  return repository === undefined ? undefined : [repository];
 }
 
 /** Adds to the manifest of the Deployment the current replicas, and flags that people have added. */
@@ -139,7 +151,7 @@ export function namespacesIn(text: string): readonly string[] {
 export function repositoriesIn(text: string): readonly [string, ...string[]] {
   const [first = "", ...others] = text.split(",").map((each) => each.trim());
   const repositories = [first, ...others] as const;
-  const wrong = repositories.find((each) => !/^[a-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)+$/.test(each));
+  const wrong = repositories.find((each) => !each.includes("/") || !new RegExp(REPOSITORY).test(each));
   if (wrong === undefined) return repositories;
   throw new Failure(
     `--etcd-repositories has "${wrong}"; it must be images without tag, with commas between them, such as registry.example/etcd`,

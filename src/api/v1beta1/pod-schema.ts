@@ -7,13 +7,13 @@ import { annotationsSchema, labelsSchema, resourcesSchema } from "#api/common-sc
  */
 const MAX_CONTAINERS = 16;
 
-const HOST = "([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[[][0-9A-Fa-f:]+[]])(:[0-9]+)?";
+const HOST = "([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[[][0-9A-Fa-f:]+])(:[0-9]+)?";
 const PART = "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*";
 /**
  * Pattern of an image name without tag, as container runtimes parse it. The API server accepts any text, and then the
- * pod does not start.
+ * pod does not start. It reads the same in RE2 and in JavaScript.
  */
-const REPOSITORY = `^(${HOST}/)?${PART}(/${PART})*$`;
+export const REPOSITORY = `^(${HOST}/)?${PART}(/${PART})*$`;
 
 export const imageSchema = z
   .object({
