@@ -12,8 +12,10 @@ import { admissionPolicyNamed } from "./policy.ts";
 //   A forged annotation would so bypass the schema of v1beta1.
 // What may clients do with it?
 //   Keep it as it was read, or remove it, in both versions. Only conversions create and change it.
-// Why may it not be removed when it contains spec.tls?
-//   An old manifest of v1alpha1 lacks TLS without meaning to remove it. Clients of v1beta1 can remove TLS explicitly.
+// Why may it not be removed when it contains spec.tls, or another field that protects the cluster?
+//   An old manifest of v1alpha1 lacks these fields without meaning to remove them. Without networkPolicy the ports are
+//   open, without replacement members are replaced that should not be, without backendQuota etcd may refuse writes.
+//   Clients of v1beta1 can remove them explicitly.
 // When may an object not be written as v1alpha1?
 //   When the annotation is too large, v1alpha1 does not show all fields, and a write would lose the rest.
 
@@ -22,6 +24,11 @@ export const NOT_BY_HAND = `metadata.annotations[${BEYOND}] is written by conver
 export const NOT_ALL_SHOWN = `metadata.annotations[${BEYOND}] is "${TOO_LARGE}": v1alpha1 does not show all fields of the object, and writing it would drop the rest; write v1beta1`;
 
 export const TLS_STAYS = `metadata.annotations[${BEYOND}] is missing, and it holds spec.tls: without it the cluster would lose TLS; leave it as it was read, or write v1beta1`;
+
+export const PROTECTION_STAYS = `metadata.annotations[${BEYOND}] is missing, and it holds auth, networkPolicy, replacement or etcd.backendQuota of spec, which would be lost. Leave it as it was read, or write v1beta1`;
+
+/** Pattern of the fields that protect a cluster: without them it is open, or stops writes. */
+const PROTECTION = '"(auth|backendQuota|networkPolicy|replacement)":[{]';
 
 const PLAIN_SIDE = '"(client|peer)":[{][^{}]*"provider":"None"[^{}]*[}]';
 /**
@@ -33,6 +40,9 @@ const PLAIN = `"tls":[{][^{}]*${PLAIN_SIDE}[^{}]*${PLAIN_SIDE}[^{}]*[}]`;
 /** The policy and its binding. It applies to all clients, and needs no webhook. */
 export function conversionPolicy(labels: Readonly<Record<string, string>>) {
   const annotation = (object: string) => `${object}.metadata.?annotations[?'${BEYOND}']`;
+  // A search in the JSON text of a removed annotation suffices, as quotes inside of strings are escaped. Objects in
+  // deletion are exempt, so that finalizers can always be removed.
+  const isKept = `request.kind.version != 'v1alpha1' || request.resource.resource != '${ETCD_CLUSTERS.plural}' || ${annotation("object")}.hasValue() || has(object.metadata.deletionTimestamp)`;
   return admissionPolicyNamed(`${OPERATOR}-conversion`, labels, {
     matchConstraints: {
       // Exact: the policy must see the version that the client wrote, without a conversion.
@@ -66,10 +76,13 @@ export function conversionPolicy(labels: Readonly<Record<string, string>>) {
         reason: "Invalid",
       },
       {
-        // A search in the JSON text suffices, as quotes inside of strings are escaped. Objects in deletion are exempt,
-        // so that finalizers can always be removed.
-        expression: `request.kind.version != 'v1alpha1' || request.resource.resource != '${ETCD_CLUSTERS.plural}' || ${annotation("object")}.hasValue() || has(object.metadata.deletionTimestamp) || !${annotation("oldObject")}.orValue('').contains('"tls":{') || ${annotation("oldObject")}.orValue('').matches('${PLAIN}')`,
+        expression: `${isKept} || !${annotation("oldObject")}.orValue('').contains('"tls":{') || ${annotation("oldObject")}.orValue('').matches('${PLAIN}')`,
         message: TLS_STAYS,
+        reason: "Invalid",
+      },
+      {
+        expression: `${isKept} || !${annotation("oldObject")}.orValue('').matches('${PROTECTION}')`,
+        message: PROTECTION_STAYS,
         reason: "Invalid",
       },
     ],

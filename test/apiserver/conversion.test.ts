@@ -22,7 +22,7 @@ import {
   VALIDATING_WEBHOOK_CONFIGURATIONS,
 } from "#kube/kinds.ts";
 import { trustedBy } from "#webhooks/certificate/bundle.ts";
-import { NOT_ALL_SHOWN, NOT_BY_HAND, TLS_STAYS } from "../../scripts/conversion-policy.ts";
+import { NOT_ALL_SHOWN, NOT_BY_HAND, PROTECTION_STAYS, TLS_STAYS } from "../../scripts/conversion-policy.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
 // A real API server converts EtcdClusters with the real webhook, as in the shipped manifests.
@@ -242,6 +242,23 @@ describe("whether the annotation with TLS fields may be removed from a v1alpha1 
     else await expect(written).rejects.toThrow(TLS_STAYS);
     await deleted(ALPHA, name);
   });
+});
+
+test.each([
+  ["auth", { auth: { enabled: false } }],
+  ["network-policy", { networkPolicy: { enabled: true, clients: { policy: "Listed" } } }],
+  ["replacement", { replacement: { policy: "Never" } }],
+  ["quota", { etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } } }],
+])("a v1alpha1 manifest cannot remove the annotation with the fields of %s", async (title, spec) => {
+  const name = `keeps-${title}`;
+  await made(name, { replicas: 3, ...spec });
+  const alpha = await read(name, ALPHA);
+  const { [BEYOND]: _, ...others } = alpha.metadata.annotations ?? {};
+  const older = { ...alpha, metadata: { ...alpha.metadata, annotations: others } };
+  await expect(admin.replace(ALPHA, older, OPTIONS)).rejects.toThrow(PROTECTION_STAYS);
+  await admin.replace(ALPHA, alpha, OPTIONS);
+  expect((await read(name)).spec).toMatchObject(spec);
+  await deleted(ALPHA, name);
 });
 
 /** Removes the policy and the webhook that check writes, as in releases before them. */
