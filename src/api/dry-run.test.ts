@@ -125,6 +125,10 @@ describe("dry run: an annotation that is no edit is refused with a message", () 
       text: '{"etcd":{"backendQuota":{"mode":"Auto","size":"4Gi"}}}',
       why: "with it, spec.etcd.backendQuota does not fit",
     },
+    {
+      text: '{"networkPolicy":{"enabled":true}}',
+      why: "with it, spec.networkPolicy.clients is missing; it must be given",
+    },
     { text: '{"auth":{}}', why: "with it, spec.auth.enabled is missing; it must be given" },
     { text: '{"tls":{"peer":{"provider":"Vault"}}}', why: 'with it, spec.tls.peer.provider is "Vault"; it must be' },
   ];

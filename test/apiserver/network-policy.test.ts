@@ -142,16 +142,15 @@ describe("spec.networkPolicy", () => {
       OPTIONS,
     );
 
-  test("gets the defaults of both ports, and is stored as written", async () => {
+  test("gets the default of the metrics port, and is stored as written", async () => {
     const clients = listed([{ podSelector: { matchExpressions: [{ key: "a", operator: "Exists" }] } }]);
     const { spec } = await made("off", { enabled: false, clients });
     expect(spec.networkPolicy).toEqual({ enabled: false, clients, metrics: { policy: "Listed" } });
-    const { networkPolicy } = (await made("on", { enabled: true })).spec;
-    expect(networkPolicy).toEqual({ enabled: true, clients: { policy: "Namespace" }, metrics: { policy: "Listed" } });
   });
 
   test.each([
     ["an absent enabled", { clients: { policy: "Listed" } }, "spec.networkPolicy.enabled: Required value"],
+    ["absent clients", { enabled: true }, "spec.networkPolicy.clients: Required value"],
     ["an absent policy", { enabled: true, clients: { from: [] } }, "spec.networkPolicy.clients.policy: Required value"],
     ["a list as policy", { enabled: true, clients: [] }, "spec.networkPolicy.clients"],
     [

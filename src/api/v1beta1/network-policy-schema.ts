@@ -66,13 +66,13 @@ const peer = z
     ],
   });
 
-/** Peers that may reach a port. @param port the port @param others peers that may always reach it */
-const access = (port: string, others: string, fallback: "Namespace" | "Listed") =>
+/** Peers that may reach a port. @param others peers that may always reach it */
+const access = (port: string, others: string) =>
   z
     .looseObject({
       policy: z
         .enum(["Namespace", "Listed"])
-        .describe("Namespace: every pod of the namespace. Listed: the peers in from, or no others without from."),
+        .describe("Namespace: every pod of the namespace. Listed: the peers in `from`; without `from`, none."),
       from: z.array(peer).max(MAX_PEERS).optional().describe("With Listed: peers, as in a NetworkPolicy."),
     })
     .meta({
@@ -83,8 +83,7 @@ const access = (port: string, others: string, fallback: "Namespace" | "Listed") 
         },
       ],
     })
-    .default({ policy: fallback })
-    .describe(`Peers that may reach the ${port}, in addition to ${others}. Without it policy is ${fallback}.`);
+    .describe(`Peers that may reach the ${port}, in addition to ${others}.`);
 
 /** `spec.networkPolicy` of an EtcdCluster. */
 export const networkPolicySchema = z
@@ -94,7 +93,7 @@ export const networkPolicySchema = z
       .describe(
         "Whether there is a NetworkPolicy. It has no effect in a network that does not enforce NetworkPolicies.",
       ),
-    clients: access("client port (2379)", "the members, the operator and its backups", "Namespace"),
-    metrics: access("metrics port (2381)", "the operator", "Listed"),
+    clients: access("client port (2379)", "the members, the operator and its backups"),
+    metrics: access("metrics port (2381)", "the operator").default({ policy: "Listed" }),
   })
   .describe("The NetworkPolicy NAME, which limits access to the members. An edit takes effect at once.");

@@ -1117,7 +1117,8 @@ export const SHAPES = {
      }
     },
     "required": [
-     "enabled"
+     "enabled",
+     "clients"
     ]
    },
    "monitoring": {
@@ -2593,7 +2594,8 @@ export const SHAPES = {
          }
         },
         "required": [
-         "enabled"
+         "enabled",
+         "clients"
         ]
        },
        "monitoring": {

@@ -5,7 +5,10 @@ type NetworkPolicySpec = NonNullable<EtcdClusterSpec["networkPolicy"]>;
 type Peers = NonNullable<NetworkPolicySpec["clients"]["from"]>;
 
 /** A wish for a NetworkPolicy with the defaults of the schema. */
-export const RESTRICTED: NetworkPolicySpec = networkPolicySchema.parse({ enabled: true });
+export const RESTRICTED: NetworkPolicySpec = networkPolicySchema.parse({
+  enabled: true,
+  clients: { policy: "Namespace" },
+});
 
 /** A wish for a NetworkPolicy that admits these clients. They need not be valid. */
 export function admitting(clients: readonly object[], metrics: readonly object[] = []): NetworkPolicySpec {

@@ -225,7 +225,7 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
         disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),
         networkPolicy: fc.record(
           { enabled: fc.boolean(), clients: networkAccess, metrics: networkAccess },
-          { requiredKeys: ["enabled"] },
+          { requiredKeys: ["enabled", "clients"] },
         ),
         monitoring: some({
           podMonitor: fc.record(

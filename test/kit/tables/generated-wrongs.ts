@@ -42,9 +42,13 @@ const ofSpec: readonly Wrong[] = [
       { networkPolicy: { enabled: true, clients: { policy: "Listed", from: [peer] } } },
     ],
   ),
-  ["spec.networkPolicy.enabled", { networkPolicy: { enabled: "yes" } }],
+  ["spec.networkPolicy.enabled", { networkPolicy: { enabled: "yes", clients: { policy: "Listed" } } }],
+  ["spec.networkPolicy.clients", { networkPolicy: { enabled: true } }],
   ["spec.networkPolicy.clients", { networkPolicy: { enabled: true, clients: [] } }],
-  ["spec.networkPolicy.metrics.policy", { networkPolicy: { enabled: true, metrics: { policy: "Open" } } }],
+  [
+    "spec.networkPolicy.metrics.policy",
+    { networkPolicy: { enabled: true, clients: { policy: "Listed" }, metrics: { policy: "Open" } } },
+  ],
   [
     "spec.networkPolicy.clients",
     { networkPolicy: { enabled: true, clients: { policy: "Namespace", from: [{ podSelector: {} }] } } },
