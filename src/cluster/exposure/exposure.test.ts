@@ -52,7 +52,7 @@ const without: { name: string; budget: ClusterSnapshot["budget"]; says: string }
   { name: "that is missing is not created", budget: undefined, says: "nothing" },
 ];
 for (const { name, budget, says } of without)
-  test(`disruption-budget: with spec.disruptionBudget None, a PodDisruptionBudget ${name}`, () =>
+  test(`disruption-budget: with spec.disruptionBudget.policy None, a PodDisruptionBudget ${name}`, () =>
     expect(said("disruption-budget", { ...unwanted, budget })).toBe(says));
 
 test("network-policy: reports a NetworkPolicy with another owner and does not change it", () => {

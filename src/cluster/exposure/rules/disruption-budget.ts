@@ -17,8 +17,8 @@ export const disruptionBudgetRule: ClusterRule = {
       // A budget of another owner may hold evictions back instead.
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isOwned(snapshot, live))
         return undefined;
-      const goes = `PodDisruptionBudget ${live.metadata.name} is deleted: spec.disruptionBudget.policy is None`;
-      return step("disruption-budget", goes, { do: "deleteBudget", live });
+      const deletionReason = `PodDisruptionBudget ${live.metadata.name} is deleted: spec.disruptionBudget.policy is None`;
+      return step("disruption-budget", deletionReason, { do: "deleteBudget", live });
     }
     const { minAvailable } = wanted.spec ?? {};
     const what = minAvailable === 0 ? "lets drains evict the only member" : `keeps ${minAvailable} members available`;

@@ -14,8 +14,8 @@ export const networkPolicyRule: ClusterRule = {
       // A policy of another owner is left alone.
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isOwned(snapshot, live))
         return undefined;
-      const goes = `NetworkPolicy ${live.metadata.name} is deleted: spec.networkPolicy.enabled is not true`;
-      return step("network-policy", goes, { do: "deleteNetworkPolicy", live });
+      const deletionReason = `NetworkPolicy ${live.metadata.name} is deleted: spec.networkPolicy.enabled is not true`;
+      return step("network-policy", deletionReason, { do: "deleteNetworkPolicy", live });
     }
     // An invalid spec could admit more clients than intended: the live policy stays.
     if (whyNotNetworkPolicy(snapshot.cluster.spec.networkPolicy).length > 0) return undefined;
