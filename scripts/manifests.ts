@@ -45,7 +45,8 @@ export function crdManifests(): Manifest[] {
  * All other manifests of the operator: namespace, account, RBAC, admission policies, NetworkPolicy, Deployment.
  * @param image the operator's image, with tag
  * @param secrets where the operator may read and write the Secrets of clusters
- * @param repositories of etcd's images: the first is the operator's default, and Jobs with a service account may run all
+ * @param repositories of etcd's images: the first is the operator's default. Jobs with a service account may run images
+ *   of every one of them.
  */
 export function operatorManifests(
   image: string,
