@@ -54,7 +54,7 @@ const replacementSchema = z
       .enum(["WhenLost", "Never"])
       .default("WhenLost")
       .describe(
-        "WhenLost: a lost member is replaced after the time in after. Never: the operator waits without limit, but still replaces a member with a missing or wrong claim or data.",
+        "WhenLost: the operator replaces a member that has been lost for `after`. Never: it waits without limit. With either policy it replaces a member with a missing or wrong claim or data.",
       ),
     after: durationSchema("0s", "24h")
       .optional()
@@ -98,7 +98,7 @@ const bootstrapSchema = z
     "x-kubernetes-validations": [
       {
         rule: "self == oldSelf",
-        message: "bootstrap cannot be changed after creation; it can be taken away, and another cluster can be made",
+        message: "bootstrap cannot be changed after creation. Remove it, or create another EtcdCluster.",
       },
       {
         rule: "[has(self.fromBackup)].exists_one(each, each)",
@@ -164,8 +164,7 @@ export const clusterSpecSchema = z
       },
       {
         rule: "!has(self.bootstrap) || !has(self.bootstrap.fromBackup) || !has(self.bootstrap.fromBackup.serviceAccountName) || !has(self.image) || (!has(self.image.repository) && !has(self.image.digest))",
-        message:
-          "bootstrap.fromBackup.serviceAccountName is given, and an image, which would run with that account's identity; give only one of them",
+        message: "The image would run with the identity of serviceAccountName. Remove one of the two.",
       },
       ...TLS_STAYS,
       ...AUTH_NEEDS_CERTIFICATES,

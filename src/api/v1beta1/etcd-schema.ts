@@ -23,7 +23,7 @@ const backendQuotaSchema = z
     ],
   })
   .describe(
-    "How large the database may become. Without it etcd's default, 2Gi, or less where the volume has no room for twice that and the WAL.",
+    "How large the database may become. Without it the quota is 2Gi. On a volume without room for two copies of such a database and the WAL it is smaller.",
   );
 
 const autoCompactionSchema = z

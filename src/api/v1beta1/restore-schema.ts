@@ -72,8 +72,7 @@ export const restoreSpecSchema = z
       RESTORE_HAS_MEMBERS,
       {
         rule: "!has(self.serviceAccountName) || !has(self.clusterTemplate.spec.image) || (!has(self.clusterTemplate.spec.image.repository) && !has(self.clusterTemplate.spec.image.digest))",
-        message:
-          "serviceAccountName is given, and an image in clusterTemplate.spec, which would run with that account's identity; give only one of them",
+        message: "The image would run with the identity of serviceAccountName. Remove one of the two.",
       },
     ],
   })

@@ -27,9 +27,7 @@ export const userSpecSchema = z
       .max(MAX_ROLES)
       .meta({ "x-kubernetes-list-type": "set" })
       .default([])
-      .describe(
-        "Exactly these roles has the user, by their names in etcd: those of EtcdRoles, and those that people have made.",
-      ),
+      .describe("The user has exactly these roles, named as in etcd: those of EtcdRoles and those created by hand."),
     authentication: z
       .object({
         type: z.enum(["Password", "Certificate"]).describe(
