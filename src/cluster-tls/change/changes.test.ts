@@ -93,10 +93,33 @@ const peers: [name: string, given: ClusterSnapshot, change: readonly string[]][]
   ["etcd's member list is not known, and some member may have an https peer URL", unlisted(off(all("both"))), [BACK, "DropOld", "etcd's member list is not known"]],
   ["etcd's member list is not known, and an EtcdPeer has an https peer URL", unlisted(off(["both", "both", "reached"])), [BACK, "UseNew", "members restart with http peer URLs"]],
   ["etcd's member list is not known, and a pod has an https peer URL", unlisted({ ...off(all("both")), pods: off(["both", "both", "reached"]).pods }), [BACK, "UseNew", "members restart with http peer URLs"]],
+  ["spec.tls is removed while members have http peer URLs", removed(on(all("both"))), NO_CHANGE],
+  ["a member without a pod has a certificate in its EtcdPeer", { ...off(["nothing", "nothing", "both"]), pods: new Map() }, [BACK, "DropOld", `still to restart without certificates: ${LAST}`]],
   ["a pod still mounts its certificate", turnedTo(off(["nothing", "nothing", "both"]), LAST, "nothing"), [BACK, "DropOld", `still to restart without certificates: ${LAST}`]],
   ["no member trusts the new CA yet", leaving, ["Provider Operator to Secret their-peer", "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["every member trusts both CAs", turnedTrusting, ["Provider Operator to Secret their-peer", "UseNew", "members still use Secret my-etcd-peer-tls"]],
 ]; // biome-ignore format: a table
+
+test("the recorded scheme of peers is https when every member has an https peer URL, and stays without EtcdPeers", () => {
+  const schemeOf = (given: ClusterSnapshot) => tlsStatus(given).tls?.peer?.scheme;
+  expect(schemeOf(on(["reached", "both", "both"]))).toBe("http");
+  expect(schemeOf(on(all("reached")))).toBe("https");
+  const { cluster } = on(all("reached"));
+  const status = { ...cluster.status, tls: { peer: { scheme: "http" as const } } };
+  expect(schemeOf({ ...on(all("reached")), peers: [], cluster: { ...cluster, status } })).toBe("http");
+  const [only] = on(all("reached")).peers;
+  expect(schemeOf({ ...on(all("reached")), peers: [only!], cluster: { ...cluster, status } })).toBe("https");
+});
+
+test("nothing is recorded of a cluster without spec.tls that never had TLS", () => {
+  const given = removed(off(all("nothing")));
+  const { tls: _, ...status } = given.cluster.status!;
+  expect(tlsStatus({ ...given, cluster: { ...given.cluster, status } })).toStrictEqual({});
+});
+
+test("the template lacks the requested certificates while members restart with them", () => {
+  expect(pendingTls(turnedTrusting)).toContain("members restart with the requested certificates");
+});
 
 test("the template keeps peer certificates while etcd's member list is not known", () => {
   const kept = "tls.peer: members keep their certificates until every peer URL is http";
@@ -130,6 +153,7 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["a member does not serve https", on(["both", "both", "nothing"], MINUTE_AGO), [URLS, "AcceptBoth", BOTH_SERVED]],
   ["every EtcdPeer has both, and pods not yet", on(all("both")), [URLS, "AcceptBoth", BOTH_SERVED]],
   ["every member serves both", on(all("both"), MINUTE_AGO), [URLS, "UseNew", "clients without TLS are served until 2026-01-01T12:59:00Z (spec.tls.client.plaintextFor)"]],
+  ["clients without TLS have one more millisecond", { ...on(all("both"), "2026-01-01T11:00:00Z"), takenAtMs: NOW - 1 }, [URLS, "UseNew", "clients without TLS are served until 2026-01-01T12:00:00Z (spec.tls.client.plaintextFor)"]],
   ["the time of clients is over", on(all("both"), LONG_AGO), [URLS, "DropOld", `still to restart without http for clients: ${ALL}`]],
   ["a member serves only https", on(["all", "both", "both"]), [URLS, "DropOld", `still to restart without http for clients: ${SECOND}, ${LAST}`]],
   ["TLS is to be turned off", off(all("all")), [BACK, "AcceptBoth", BOTH_SERVED]],

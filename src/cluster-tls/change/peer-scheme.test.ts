@@ -46,6 +46,11 @@ const joining: ClusterSnapshot = {
 const gets: { name: string; given: ClusterSnapshot; is: object | undefined }[] = [
   { name: "the first members have https URLs", given: { ...allBoth, peers: [], pods: new Map() }, is: issued },
   {
+    name: "the first members have https URLs although TLS is turned off",
+    given: { ...backBoth, peers: [], pods: new Map() },
+    is: issued,
+  },
+  {
     name: "members without a certificate get one and keep their http URLs",
     given: going("nothing", "nothing", "nothing"),
     is: plain,

@@ -301,6 +301,13 @@ describe("during a provider change", () => {
   });
 });
 
+/** The last member has yet to join. */
+function joining(given: ClusterSnapshot): ClusterSnapshot {
+  const last = given.peers.at(-1)!;
+  const spec = { ...last.spec, bootstrap: { initialClusterState: "New" } as never };
+  return { ...given, peers: [...given.peers.slice(0, -1), { ...last, spec }] };
+}
+
 describe("while TLS is turned on or off, the rule switch-tls waits for", () => {
   const waits: { name: string; given: ClusterSnapshot; why?: string; ms?: number }[] = [
     {
@@ -312,6 +319,12 @@ describe("while TLS is turned on or off, the rule switch-tls waits for", () => {
     {
       name: "members that have to serve both schemes once all members have certificates",
       given: switching({}, ["both", "both", "both"]),
+      why: "members are being updated to serve clients both with and without TLS",
+      ms: 10_000,
+    },
+    {
+      name: "members that have to serve both schemes while a member with a certificate has yet to join",
+      given: joining(switching({}, ["both", "both", "both"])),
       why: "members are being updated to serve clients both with and without TLS",
       ms: 10_000,
     },

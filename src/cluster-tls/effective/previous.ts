@@ -112,7 +112,7 @@ export function certificateIn(snapshot: ClusterSnapshot, side: Side, secretName:
 
 /** The source of the certificates in use on each side, for `status.tls`. */
 export function sourcesInUse(snapshot: ClusterSnapshot): InUse {
-  const sides = SIDES.map((side) => [side, sourceInUse(snapshot, side)] as const).filter(([, is]) => is !== undefined);
+  const sides = SIDES.map((side) => [side, sourceInUse(snapshot, side)] as const);
   return Object.fromEntries(sides);
 }
 

@@ -15,6 +15,7 @@ import {
   withArrival,
   withoutMember,
 } from "#kit/snapshots/cluster.ts";
+import { stranger, withMember } from "#kit/snapshots/cluster-changes.ts";
 import {
   NEWER,
   saying,
@@ -444,6 +445,10 @@ describe("health log: earlierTriesMs", () => {
   });
   test("does not count a learner that has started", () => {
     expect(triesOf([started, 0], [started, TEN], [wanted4, SECOND])).toBe(0);
+  });
+  test("does not count a learner that was added by hand", () => {
+    const theirs = withMember(wanted4, stranger({ isLearner: true }));
+    expect(triesOf([theirs, 0], [theirs, TEN], [wanted4, SECOND])).toBe(0);
   });
   test("does not count a lost voter", () => {
     expect(triesOf([wanted4, 0], [wanted4, TEN], [withoutMember(wanted4, "my-etcd-1"), SECOND])).toBe(0);

@@ -17,9 +17,9 @@ export const knownMembers = remembered((snapshot): readonly KnownMember[] => {
     ...member,
     health: healthOf(snapshot, member.name, member.id),
   }));
-  // Only managed voters: a member that was added by hand is not dialled.
-  const raftIndexes = listed.flatMap(({ isOurs, isLearner, health }) =>
-    isOurs && !isLearner && health.is === "healthy" ? [health.status.raftIndex] : [],
+  // Only managed voters are healthy here: a member that was added by hand is not dialled.
+  const raftIndexes = listed.flatMap(({ isLearner, health }) =>
+    !isLearner && health.is === "healthy" ? [health.status.raftIndex] : [],
   );
   return listed.map((member) => ({ ...member, ...stateOf(snapshot, member, Math.max(...raftIndexes)) }));
 });

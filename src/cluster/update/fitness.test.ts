@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Lack } from "#cluster/members/member-state.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { ALWAYS_WELL, cluster, unpublished } from "#kit/snapshots/cluster.ts";
+import { ALWAYS_WELL, cluster, unpublished, withArrival } from "#kit/snapshots/cluster.ts";
 import {
   madeFrom,
   NEWER,
@@ -59,6 +59,11 @@ describe("a member that is unfit by its readiness", () => {
       name: "lacks raft entries, too, when it is more than 1,000 behind",
       given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_011 }),
       is: ["sidecarReadiness", "raftLog"],
+    },
+    {
+      name: "does not lack raft entries that only a learner has",
+      given: saying(withArrival(unready(settled), "my-etcd-3", "synced"), "my-etcd-3", { raftIndex: 1_011 }),
+      is: ["sidecarReadiness"],
     },
     {
       name: "lacks only the readiness of a sidecar when it is at most 1,000 raft entries behind",

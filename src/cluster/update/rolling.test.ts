@@ -17,6 +17,7 @@ import {
   recording,
   refusing,
   saying,
+  UNREADY_BESIDE,
   wanting,
   withCanary,
   withCrashing,
@@ -41,6 +42,7 @@ import {
   isAboutToRestart,
   isTemplateReady,
   isUpdated,
+  mayNeedNewTemplate,
   nextTemplate,
   rollbackTemplates,
   stoppedUpdate,
@@ -775,4 +777,12 @@ test("othersDown returns the other managed voters outside the quorum", () => {
   expect(names(unpublished(settled, "my-etcd-1"))).toEqual([]);
   expect(names(withMember(settled, THEIRS))).toEqual([]);
   expect(names(withArrival(settled, "my-etcd-3", "added"))).toEqual([]);
+});
+
+test("a new template may help a young member that lacks only the readiness of a sidecar", () => {
+  const metadata = { creationTimestamp: "2026-01-01T11:59:00Z" };
+  const young = withPod(withPeer(settled, "my-etcd-2", { spec: { previous: OLD } }), "my-etcd-2", { metadata });
+  const needs = (given: ClusterSnapshot) => mayNeedNewTemplate(given, peerNamed(given, "my-etcd-2")!);
+  expect(needs(withPod(young, "my-etcd-2", UNREADY_BESIDE))).toBe(true);
+  expect(needs(young)).toBe(false);
 });

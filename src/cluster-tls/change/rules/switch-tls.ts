@@ -20,6 +20,6 @@ export const switchTls: ClusterRule = {
     if (client === undefined || !peers.every(({ spec }) => servesBoth(spec))) return undefined;
     if (client.round === "AcceptBoth") return wait("switch-tls", client.waitsFor, RECHECK_MS);
     if (client.round !== "UseNew") return undefined;
-    return wait("switch-tls", client.waitsFor, Math.min(remainingMs(snapshot) ?? 0, MAX_RECHECK_MS));
+    return wait("switch-tls", client.waitsFor, Math.min(remainingMs(snapshot) ?? MAX_RECHECK_MS, MAX_RECHECK_MS));
   },
 };

@@ -71,8 +71,9 @@ function joiningFirst(removals: readonly Removal[]): readonly Removal[] {
   return [...coming, ...others];
 }
 
-function isJoining({ isOurs, joining }: KnownMember): boolean {
-  return isOurs && joining !== "none";
+/** Only managed members have a recorded removal. */
+function isJoining({ joining }: KnownMember): boolean {
+  return joining !== "none";
 }
 
 function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
