@@ -72,9 +72,9 @@ function conditionReason(type: keyof typeof CONDITION_TYPES | ScheduleConditionT
   return `.status.conditions[?(@.type=="${type}")].reason`;
 }
 
-// The API server refuses CEL rules with unbounded cost, and it assumes no bound for the length of a name. `charAt` has
-// a bounded cost; `matches`, `contains` and messages with the name do not. The API server's error starts with the name
-// anyway.
+// The rules check the name one character at a time with `charAt`. The API server assumes no maximum length of a name, and
+// refuses CEL rules of unbounded cost. So `matches`, `contains` and messages with the name would be refused. The error
+// starts with the name anyway.
 const NAME_CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz0123456789-"].map((character) => `'${character}'`).join(",");
 const NAME_PLACES = Array.from({ length: MAX_CLUSTER_NAME_LENGTH }, (_, place) => place).join(",");
 

@@ -69,9 +69,7 @@ const askedToDelete: BackupGuard = {
   },
 };
 
-/**
- * Refuses to verify an object unless it exists and spec.verify asks for it; at most once, since the result is final.
- */
+/** Allows verification only if the object exists, spec.verify is set, and there is no result yet: a result is final. */
 const askedToVerify: BackupGuard = {
   name: "asked-to-verify",
   forbids(snapshot, step) {

@@ -173,8 +173,8 @@ export interface SeenBinding {
 /** Durations by a monotonic clock. Time without observations counts in none of them except `wellMsAgo`. */
 export interface MemberHistory {
   /**
-   * For how long observations with a member list have contained the member, in milliseconds. Excludes pauses, and the
-   * time in which a learner lacks only a pod.
+   * How long etcd's member list has contained the member, in milliseconds. Only observations that read the list count.
+   * Pauses, and time in which a learner lacks only a pod, do not.
    */
   readonly knownForMs: number;
   /**

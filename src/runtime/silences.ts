@@ -31,7 +31,7 @@ interface Silence {
   readonly why: string;
 }
 
-/** Members that did not answer, by cluster and by the kubelet's state of their pods. A cache. */
+/** A cache of members that did not answer, by cluster and by what the kubelet reports of their pods. */
 export class Silences {
   readonly #clock: Clock;
   readonly #container: string;

@@ -17,7 +17,7 @@ import {
 /** An EtcdBackup that is no longer kept. */
 export interface Disposal {
   readonly backup: EtcdBackup;
-  /** Whether its object is deleted with it, regardless of objectPolicy. */
+  /** True: the stored object is deleted, too, whatever objectPolicy is. False: objectPolicy decides. */
   readonly isWithObject: boolean;
   /**
    * The latest good backups of the same etcd that allow this deletion, see `keepersByEtcd`; none for a failed backup.

@@ -67,8 +67,8 @@ interface Seat {
   mayAct: () => boolean;
   isAtWork: boolean;
   /**
-   * Monotonic time of giving it back because its caches were not filled; undefined: this or any other shard was read
-   * since.
+   * When this process last released the shard's lease because the caches were not filled in time, in monotonic
+   * milliseconds. Undefined once the caches of any shard were filled.
    */
   unreadAtMs: number | undefined;
 }

@@ -44,7 +44,8 @@ export interface WebhookHere extends AnyWebhook {
 /** A webhook with requests that another thread parses and answers. */
 export interface WebhookElsewhere extends AnyWebhook {
   /**
-   * @param from address of the client @param signal aborts when the time for the answer is over
+   * @param from address of the client
+   * @param signal aborts at the deadline of the answer
    * @returns the answer as JSON
    * @throws RefusedBody, or as `answer` of WebhookHere
    */

@@ -3,13 +3,17 @@ import { isMap, told } from "#base/json.ts";
 
 // Validation of requests to webhooks: any client that reaches the port can send them.
 
-/** @throws OperatorError InvalidSpec when it is not an object. @param where for the message */
+/**
+ * Returns the value as an object.
+ * @param where path of the field, for the message
+ * @throws OperatorError InvalidSpec when the value is not an object
+ */
 export function record(value: unknown, where: string): Readonly<Record<string, unknown>> {
   if (isMap(value)) return value;
   throw invalid(`${where} is ${told(value)}; it must be an object`);
 }
 
-/** @throws OperatorError InvalidSpec when it is not a non-empty string */
+/** Returns the value as a text. @throws OperatorError InvalidSpec when the value is not a string, or is empty */
 export function text(value: unknown, where: string): string {
   if (typeof value === "string" && value !== "") return value;
   throw invalid(`${where} is ${told(value)}; it must be a string`);

@@ -17,9 +17,8 @@ export interface Packed {
 const BATCH_BYTES = 64 * 1024;
 
 /**
- * Longest line, in bytes: a value of 24 MiB in base64. By default etcd accepts requests of 1.5 MiB, and the feed parts
- * of 16 MiB. If smaller, archives of clusters with a raised limit cannot be read; if larger, a line takes four times
- * the memory.
+ * Longest line, in bytes: a value of 24 MiB in base64. Smaller: archives of clusters that accept requests of more than
+ * etcd's default of 1.5 MiB cannot be read. Larger: a line takes four times the memory.
  */
 export const MAX_LINE_BYTES = 32 * 1024 ** 2;
 

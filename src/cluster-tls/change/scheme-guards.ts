@@ -96,7 +96,9 @@ function whyNotClientSide(snapshot: ClusterSnapshot, { metadata, spec }: Draft<E
   if (own === undefined || second !== undefined) return undefined;
   const others = live === undefined ? snapshot.peers : [live];
   const lost = others.find((each) => !servedBy(each.spec).includes(own));
-  return lost && `${metadata.name} would no longer serve the clients of ${own}, as ${lost.metadata.name} does`;
+  return (
+    lost && `${metadata.name} would serve clients only ${own}, and ${lost.metadata.name} does not serve ${own} yet`
+  );
 }
 
 /** Why the member's URL in etcd's list must not change to this one. */

@@ -120,7 +120,7 @@ function sourceInUse(snapshot: ClusterSnapshot, side: Side): InUse[Side] {
   const { cluster } = snapshot;
   const recorded = cluster.status?.tls?.[side]?.issuedBy;
   const names = secretsInUse(snapshot, side);
-  // Removing spec.tls does not change what members have.
+  // Members keep their certificates when spec.tls is removed, so the recorded source still applies.
   if (providerOf(cluster.spec, side) === "None") return names.size === 0 ? undefined : recorded;
   const previous = previousSide(cluster, side, snapshot);
   return previous === undefined || isProviderChanged(snapshot, side, names)

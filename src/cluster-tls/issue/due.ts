@@ -92,8 +92,8 @@ function whyNewPair(
 }
 
 /**
- * Whether a certificate that is due is only renewed. Where another CA signs now, `dueOf` requires that every member trusts it. etcd reloads the
- * certificate from its files, so no member restarts.
+ * Whether replacing the certificate is only a renewal: it nears its end and has no defect. No member restarts, since
+ * etcd reads its files again. `dueOf` requires that every member trusts the CA that signs now.
  * @param leaf the certificate that is there
  */
 export function isRenewal(snapshot: ClusterSnapshot, purpose: LeafPurpose, leaf: SeenCertificate): boolean {

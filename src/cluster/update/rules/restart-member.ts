@@ -30,8 +30,8 @@ import { dueUrl } from "#cluster-tls/change/peer-scheme.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 
 /**
- * Recheck intervals for lost events: normally an event reports the ReplicaSet or the PodDisruptionBudget. In
- * milliseconds.
+ * Recheck intervals in case a watch event is lost, in milliseconds. Normally an event of the ReplicaSet or the
+ * PodDisruptionBudget starts the next pass.
  */
 const HELD = { firstMs: 2_000, maxMs: 10_000 };
 
