@@ -175,6 +175,7 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["one member has dropped the old CA", running(dropping, [FIRST]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${SECOND}, ${LAST}`]],
   ["the rotation is complete", running(dropping), NO_CHANGE],
   ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
+  ["the last member does not trust a CA that a user adds", running(clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [FIRST, SECOND]), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${LAST} does not trust the new CA yet`]],
   ["a user replaces the CA at once", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: NEXT }), [`CARotation undefined to ${NEXT.id}`, "Prepare", `${ALL} would not trust the CA that signed the certificate in Secret their-server`]],
   ["a user renews the CA with the same key", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: CORP }), { isOurs: false, by: RENEWED }), [`CARotation undefined to ${RENEWED.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["a Secret has no signer", withMade(dropping, { server: { by: NEXT, trust: bundle(OWN) } }), NO_CHANGE],

@@ -44,9 +44,9 @@ export function withDowngrade(snapshot: ClusterSnapshot, to: string | undefined)
  */
 function formatSpoken({ endpoints }: ClusterSnapshot): string | undefined {
   const versions = [...endpoints.values()].flatMap((seen) => (seen.is === "present" ? [seen.value.version] : []));
-  if (!versions.every(isRelease)) return undefined;
-  if (versions.length === 0) return undefined;
-  return `${minorOf(versions.reduce((oldest, each) => (isOlderMinor(each, oldest) ? each : oldest)))}.0`;
+  const [first, ...others] = versions;
+  if (first === undefined || !versions.every(isRelease)) return undefined;
+  return `${minorOf(others.reduce((oldest, each) => (isOlderMinor(each, oldest) ? each : oldest), first))}.0`;
 }
 
 function tellsOfDowngrades(version: string): boolean {

@@ -297,12 +297,13 @@ function drawSpec({ clusterIP, clusterIPs, volumeName, ...spec }: Record<string,
 
 /** The leader and the fingerprints of CAs are random; times and messages differ. */
 function drawStatus(status: EtcdCluster["status"] = {}): object {
-  const { leader: _, conditions, members, update, tls, ...said } = status;
+  const { leader: _, conditions, members, update, tls, quarantinedClaims, ...said } = status;
   const { since: _since, stopped, ...done } = update ?? {};
   return {
     ...said,
     ...(update === undefined ? {} : { update: { ...done, stopped: stopped?.member } }),
     ...(tls === undefined ? {} : { tls: { ...tls, certificates: tls.certificates?.map(({ name }) => name) } }),
+    quarantinedClaims: quarantinedClaims?.count,
     members: members?.map(({ leader: __, since: ___, message: ____, ...member }) => member),
     conditions: conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).sort(),
   };
