@@ -43,7 +43,7 @@ const ofSpec: readonly Wrong[] = [
     ],
   ),
   ["spec.networkPolicy.enabled", { networkPolicy: { enabled: "yes", clients: { policy: "Listed" } } }],
-  ["spec.networkPolicy.clients", { networkPolicy: { enabled: true } }],
+  ["spec.networkPolicy.clients", { networkPolicy: { enabled: true, clients: undefined } }],
   ["spec.networkPolicy.clients", { networkPolicy: { enabled: true, clients: [] } }],
   [
     "spec.networkPolicy.metrics.policy",
