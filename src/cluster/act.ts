@@ -2,7 +2,7 @@ import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { Side } from "#api/tls.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
+import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
@@ -57,6 +57,7 @@ import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
 import { wait } from "#runtime/decide.ts";
 import { writeStatus } from "#runtime/status-writer.ts";
+import { patchFinalizers, patchMetadata, stored } from "#runtime/writes.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "./snapshot.ts";
 import { clusterStatus } from "./status.ts";
 import type { ClusterStep } from "./step.ts";
@@ -200,13 +201,20 @@ export async function actOnCluster(
       return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, replacing(step.live, step.peer), { signal }));
     case "markRemoval":
       if (step.removal !== undefined && step.removal !== "scale-down") await needShownAsSeen(kube, snapshot, signal);
-      return await patchPeer(kube, step.peer, { annotations: { [REMOVAL_ANNOTATION]: step.removal ?? null } }, signal);
+      return await patchMetadata(
+        kube,
+        ETCD_PEERS,
+        step.peer,
+        { annotations: { [REMOVAL_ANNOTATION]: step.removal ?? null } },
+        signal,
+      );
     case "releaseClaim":
       await needAsked(kube, snapshot, signal);
-      return await patchPeer(
+      return await patchFinalizers(
         kube,
+        ETCD_PEERS,
         step.peer,
-        { finalizers: [...(step.peer.metadata.finalizers ?? []), step.finalizer] },
+        [...(step.peer.metadata.finalizers ?? []), step.finalizer],
         signal,
       );
     case "deletePeer":
@@ -328,18 +336,6 @@ async function patchSpec(
   return stored(ETCD_CLUSTERS, await kube.patch(ETCD_CLUSTERS, { namespace, name }, { spec }, options));
 }
 
-/** Patches only this very EtcdPeer, and only as it was read. */
-async function patchPeer(
-  kube: ClusterWrites["kube"],
-  { metadata }: EtcdPeer,
-  change: object,
-  signal: AbortSignal,
-): Promise<Written> {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  const options = { signal, type: "merge" as const, preconditions: { uid, resourceVersion } };
-  return stored(ETCD_PEERS, await kube.patch(ETCD_PEERS, { namespace, name }, { metadata: change }, options));
-}
-
 /**
  * Deletes only this very object, and only as it was read. An EtcdPeer recreated under the same name may hold a live
  * member's data, and a pod may have changed since.
@@ -379,8 +375,4 @@ async function changed(call: Promise<unknown>): Promise<Written> {
 /** For objects that no cache holds. */
 async function unwatched(write: Promise<KubeObject>): Promise<Written> {
   return { kind: "unwatched", object: await write };
-}
-
-function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
-  return { kind: "stored", resource, object };
 }

@@ -5,8 +5,7 @@ import { askedIn, planStatus, shown } from "./plan-status.ts";
 
 // Why is a forecast not computed with every observation?
 //   It takes tens of milliseconds, in large clusters hundreds, and blocks the process. The pace limits what annotations
-//   can cost: leases
-//   are still renewed, and other clusters reconciled.
+//   can cost: leases are still renewed, and other clusters reconciled.
 // What does the status have until then?
 //   The last answer to the same edit, even one of an earlier process; without one, that it is being computed.
 
