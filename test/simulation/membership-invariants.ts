@@ -28,7 +28,8 @@ function actIn(event: WorldEvent): Act | undefined {
   return { snapshot, lookedFrom, step: event.step as ClusterStep, clusterID: identityOf(snapshot)?.clusterID };
 }
 
-const ABOUT_MEMBERSHIP: readonly string[] = [
+/** Steps that may be made only with a member list that a quorum has just confirmed. */
+const NEEDS_CONFIRMED_LIST: readonly string[] = [
   "addLearner",
   "promote",
   "removeMember",
@@ -47,7 +48,7 @@ export const confirmedListFirst: Invariant = {
   promise: "Members and their data change only with a member list that a quorum has confirmed.",
   breaks(event, _world, memory) {
     const act = actIn(event);
-    if (act === undefined || !ABOUT_MEMBERSHIP.includes(act.step.do)) return undefined;
+    if (act === undefined || !NEEDS_CONFIRMED_LIST.includes(act.step.do)) return undefined;
     const lastListed = memory.lastListed.get(act.clusterID ?? "") ?? -1;
     if (lastListed >= act.lookedFrom - 1) return undefined;
     return `${act.step.do}, and the last confirmed list is of step ${lastListed}`;
