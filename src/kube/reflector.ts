@@ -101,7 +101,10 @@ interface ReflectorOptions<T extends KubeObject> {
 
 /** Reasons for which the reflector itself ends a stream. */
 const IDLE = new OperatorError("KubeUnavailable", `nothing came for ${IDLE_MS / 1000} s, not even a bookmark`);
-const MISSED = new OperatorError("KubeUnavailable", `nothing came for ${MISSED_MS / 1000} s, and something is missed`);
+const MISSED = new OperatorError(
+  "KubeUnavailable",
+  `the stream was silent for ${MISSED_MS / 1000} s while an awaited change is missing`,
+);
 const RENEWED = new OperatorError("KubeUnavailable", "a live check needs a new stream");
 const SLOW_SYNC = new OperatorError("KubeUnavailable", `the state was not complete after ${SYNC_MS / 1000} s`);
 const REWOUND = new OperatorError("KubeExpired", "the server's resourceVersion went back");

@@ -99,7 +99,7 @@ export class S3Writer implements Writer {
    */
   async #shown(signal: AbortSignal): Promise<void> {
     const { Metadata, Key } = this.#object;
-    const what = `${this.#what}: the store confirms the object and does not show it`;
+    const what = `${this.#what}: the store confirmed the object, but does not return it yet`;
     await this.#requests.once(what, this.#requests.patience.commitMs, signal, async (own) => {
       for (let looks = 0; ; looks++) {
         const found = await this.#found(own);

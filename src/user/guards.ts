@@ -124,7 +124,7 @@ const ownObjects: UserGuard = {
     const { user, binding, request } = snapshot;
     if (step.do === "requestCertificate") {
       if (wouldOverwrite(snapshot))
-        return `Secret ${step.request.metadata.name} exists, and cert-manager has not filled it for this EtcdUser`;
+        return `Secret ${step.request.metadata.name} exists already, and was not issued for this EtcdUser`;
       if (request.is !== "present" || controllerOf(request.value)?.uid === user.metadata.uid) return undefined;
       return `Certificate ${request.value.metadata.name} exists, and this EtcdUser has not created it`;
     }

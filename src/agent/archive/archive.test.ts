@@ -143,7 +143,7 @@ describe.each(PACKINGS)("a snapshot stored $name", ({ compression, key }) => {
       [right.subarray(0, -32), /cut off, or is no snapshot/],
       [right.subarray(0, -512), /changed in transit/],
       [right.subarray(0, 32), /cut off/],
-      [Buffer.alloc(0), /it has 0 bytes/],
+      [Buffer.alloc(0), /0 bytes cannot be a database/],
     ];
     for (const [snapshot, message] of cases) {
       for (const size of [1_000, 77, snapshot.length + 1]) {

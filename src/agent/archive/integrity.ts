@@ -36,12 +36,10 @@ export class SnapshotCheck {
     }
     const database = this.bytes - TRAILER_BYTES;
     if (database < BLOCK_BYTES || database % BLOCK_BYTES !== 0) {
-      throw corrupt(
-        `it has ${this.bytes} bytes, which is no database with a checksum: it was cut off, or is no snapshot`,
-      );
+      throw corrupt(`${this.bytes} bytes cannot be a database with its checksum; it was cut off, or is no snapshot`);
     }
     if (!hash.copy().digest().equals(tail)) {
-      throw corrupt(`the ${database} bytes before its checksum do not match it: they were changed in transit`);
+      throw corrupt(`its checksum does not match its ${database} bytes; they were changed in transit`);
     }
     this.#sha256 = hash.update(tail).digest("hex");
   }

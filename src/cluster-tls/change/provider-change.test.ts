@@ -347,7 +347,7 @@ describe("while etcd has authentication enabled", () => {
     change.bring(BROUGHT, { commonName });
     change.run();
     expect(change.shown).toMatchObject({ client: OWN_NAMES.client, operator: OWN_NAMES.operator });
-    expect(told(change)).toContain("authentication is on, and the operator is to use Secret their-operator");
+    expect(told(change)).toContain("Secret their-operator, with which the operator is to log in, has");
     expect(tellsOfUsers(change)).toContain(`${reason}: the certificate in Secret their-operator has`);
     expect(change.users?.get("their-operator")).toEqual((users as Record<string, string[]>)["their-operator"]);
   });

@@ -123,7 +123,7 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     name: "etcd has authentication enabled and the operator's next common name is no administrator",
     snapshot: withAuth(withMade(turnedClients, { operator: { ...theirs, commonName: "ops" } }), { next: "ops" }),
     at: "Prepare",
-    why: "ops, its common name, is no administrator of etcd yet",
+    why: "has the common name ops; that user does not have the role root in etcd yet",
   },
   {
     name: "no member trusts both CAs yet",
@@ -348,7 +348,10 @@ test("isUnread is true when a Secret was not read or etcd does not answer, and f
 test("members wait while the operator's next common name is no administrator of etcd", () => {
   const operator = present(made(told, "operator", { ...theirs, commonName: "ops" }));
   const { client } = providerChanges(withAuth(withSeen(told, { operator }), { next: "ops" }));
-  expect(client).toMatchObject({ round: "Prepare", waitsFor: expect.stringContaining("no administrator of etcd yet") });
+  expect(client).toMatchObject({
+    round: "Prepare",
+    waitsFor: expect.stringContaining("that user does not have the role root in etcd yet"),
+  });
 });
 
 describe("the client side of a provider change", () => {

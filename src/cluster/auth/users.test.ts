@@ -7,10 +7,10 @@ import { nextUser, whyStranger } from "./users.ts";
 
 // The next user of the operator, and when the operator may use it.
 
-const ASKED = "authentication is on, and the operator is to use Secret theirs-too: ";
-const NO_ADMINISTRATOR = `${ASKED}bob, its common name, is no administrator of etcd yet`;
+const SECRET = "Secret theirs-too, with which the operator is to log in, has";
+const NO_ADMINISTRATOR = `${SECRET} the common name bob; that user does not have the role root in etcd yet`;
 const administrator = { ...LOCKED, next: ["root"] };
-const YET_TO_BE_ASKED = `${ASKED}etcd has not yet answered whether bob, its common name, is an administrator`;
+const YET_TO_BE_ASKED = `${SECRET} the common name bob; etcd has not yet answered whether that user has the role root`;
 /** The next certificate of the operator has no common name. */
 const nameless = movingTo({ next: "" });
 const facts = nameless.certificates?.operator;
@@ -41,14 +41,14 @@ const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] 
   {
     name: "etcd did not answer",
     given: movingTo({ next: "bob", state: unknown("no answer"), recorded: true }),
-    is: `${ASKED}etcd did not answer whether bob, its common name, is an administrator: no answer`,
+    is: `${SECRET} the common name bob; etcd did not answer whether that user has the role root: no answer`,
   },
   { name: "its common name is unchanged", given: movingTo({}, OPERATOR_USER), is: undefined },
   { name: "authentication is off", given: movingTo({ next: "bob", state: PREPARED }), is: undefined },
   {
     name: "its common name is root",
     given: movingTo({ next: "root", state: administrator }, "root"),
-    is: `${ASKED}root, its common name, is reserved for people`,
+    is: `${SECRET} the common name root, which is reserved for people`,
   },
   {
     name: "it has no common name",
@@ -56,7 +56,7 @@ const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] 
       facts?.is === "present"
         ? withSeen(nameless, { operator: { ...facts, value: { ...facts.value, commonName: undefined } } })
         : nameless,
-    is: `${ASKED}it has no usable common name`,
+    is: `${SECRET} no usable common name`,
   },
 ];
 test.each(cases)("whether the operator may use its next certificate, when $name", ({ given, is }) => {

@@ -85,13 +85,13 @@ export function whyStranger(snapshot: ClusterSnapshot): string | undefined {
   const isEnabled = (state?.enabled ?? cluster.status?.auth?.enabled) === true;
   if (name === undefined || name === auth?.user || !isEnabled) return undefined;
   if (name !== ROOT && auth?.next === name && state?.next?.includes(ROOT) === true) return undefined;
-  const show = `authentication is on, and the operator is to use Secret ${askedOperatorSecretName(cluster)}`;
-  if (name === "") return `${show}: it has no usable common name`;
-  if (name === ROOT) return `${show}: ${name}, its common name, is reserved for people`;
+  const secret = `Secret ${askedOperatorSecretName(cluster)}, with which the operator is to log in`;
+  if (name === "") return `${secret}, has no usable common name`;
+  const named = `${secret}, has the common name ${name}`;
+  if (name === ROOT) return `${named}, which is reserved for people`;
   if (auth?.state.is === "unknown")
-    return `${show}: etcd did not answer whether ${name}, its common name, is an administrator: ${auth.state.why}`;
+    return `${named}; etcd did not answer whether that user has the role root: ${auth.state.why}`;
   // The last answer was about another name, or about none.
-  if (auth?.next !== name)
-    return `${show}: etcd has not yet answered whether ${name}, its common name, is an administrator`;
-  return `${show}: ${name}, its common name, is no administrator of etcd yet`;
+  if (auth?.next !== name) return `${named}; etcd has not yet answered whether that user has the role root`;
+  return `${named}; that user does not have the role root in etcd yet`;
 }

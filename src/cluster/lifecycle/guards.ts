@@ -21,7 +21,8 @@ export const sleepIsAsked: ClusterGuard = {
     const unfenced = peers.find(
       ({ spec }) => spec.bootstrap !== undefined && joined.some(({ id }) => id === spec.memberID),
     );
-    return unfenced === undefined ? undefined : `${unfenced.metadata.name} has joined, and could bootstrap again`;
+    if (unfenced === undefined) return undefined;
+    return `${unfenced.metadata.name} has joined, and its pod could still start an empty cluster`;
   },
 };
 

@@ -15,7 +15,7 @@ export const bindingTaken: UserRule = {
     const { user, binding } = snapshot;
     if (wouldOverwrite(snapshot)) {
       const name = bindingCertificateName(user.metadata.name);
-      const because = `Secret ${name} exists, and cert-manager has not filled it for this EtcdUser: it would be overwritten; delete it, or create another EtcdUser`;
+      const because = `Secret ${name} exists already, and was not issued for this EtcdUser. cert-manager would overwrite it. Delete it, or create another EtcdUser.`;
       return wait("binding-taken", because, RECHECK_MS, { warn: true });
     }
     if (binding.is !== "present" || isOwned(snapshot, binding.value)) return undefined;
