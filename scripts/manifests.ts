@@ -12,9 +12,11 @@ import {
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { admissionPolicy } from "./admission-policy.ts";
 import { conversionPolicy } from "./conversion-policy.ts";
+import { definitionsPolicy } from "./definitions-policy.ts";
 import { leaseFlow } from "./lease-flow.ts";
 import { marksPolicy } from "./marks-policy.ts";
 import { LABELS, type Manifest, OPERATOR_NAMESPACE, OPERATOR_USER, own } from "./own.ts";
+import { peopleRoles } from "./people-roles.ts";
 import { rights, type SecretsReach } from "./rights.ts";
 
 export { OPERATOR_NAMESPACE, OPERATOR_USER } from "./own.ts";
@@ -61,9 +63,11 @@ export function operatorManifests(
     } as Manifest,
     { apiVersion: "v1", kind: "ServiceAccount", metadata: own(OPERATOR) },
     ...rights(secrets),
+    ...peopleRoles(),
     ...(admissionPolicy(OPERATOR_USER, image, repositories, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     ...(marksPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
+    ...(definitionsPolicy(LABELS) as unknown as Manifest[]),
     leaseFlow(),
     {
       apiVersion: "policy/v1",

@@ -182,6 +182,8 @@ export const BEYOND_V1ALPHA1_ANNOTATION = `${GROUP}/v1beta1`;
  * Set to "true" on an EtcdCluster: the operator reports status, and changes nothing except that it renews certificates.
  */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
+/** Set to "true" on a definition of the operator: it may be deleted, with all objects of its kind. */
+export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
 /** Set on an EtcdCluster: checks that an update skips, and until when; see waivers.ts. */
 export const WAIVE_ANNOTATION = `${GROUP}/waive`;
 

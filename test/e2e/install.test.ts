@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { TLS_ROLE } from "#api/names.ts";
 import { mainBinary } from "#dev/components.ts";
 import { run } from "#dev/run.ts";
-import { instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 import { secretsEverywhere } from "../../scripts/rights.ts";
 
@@ -73,3 +73,22 @@ test("a running cluster reports within two minutes that the right to read Secret
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid", 60_000);
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled", 120_000);
 }, 500_000);
+
+test.each([
+  { role: "view", may: ["get etcdclusters"], mayNot: ["create etcdclusters"] },
+  { role: "edit", may: ["create etcdclusters", "delete etcdusers"], mayNot: ["create etcdpeers"] },
+  { role: "admin", may: ["create etcdclusters", "list etcdpeers"], mayNot: ["delete etcdpeers"] },
+])("Kubernetes' role $role contains the rights to the operator's kinds", async ({ role, may, mayNot }) => {
+  await using namespace = await testNamespace(`people-${role}`);
+  const who = ["--namespace", namespace.name, "--as", "jane"];
+  await kubectl.run(["create", "rolebinding", role, "-n", namespace.name, "--clusterrole", role, "--user", "jane"]);
+  const asked = async (right: string) => {
+    // kubectl exits with 1 for "no".
+    const answer = await typed(
+      `kubectl --kubeconfig ${instance.kubeconfig} auth can-i ${right} ${who.join(" ")} || true`,
+    );
+    return answer.trim();
+  };
+  for (const right of may) await eventually(async () => expect(await asked(right), right).toBe("yes"));
+  for (const right of mayNot) expect(await asked(right), right).toBe("no");
+});
