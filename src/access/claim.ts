@@ -98,7 +98,7 @@ export function notDeleted(claim: Claim): string | undefined {
 
 /** Rejects changes while the EtcdCluster is not available for them. */
 export function notReady({ object, cluster }: Claim): string | undefined {
-  return hindranceOf(object.spec.clusterName, cluster)?.because;
+  return hindranceOf(object.spec.clusterRef.name, cluster)?.because;
 }
 
 function wordOf(kind: Claim["kind"]): string {

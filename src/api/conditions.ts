@@ -309,7 +309,7 @@ const ACCESS_REASONS = {
     "Everything is in etcd, but spec.auth of the EtcdCluster does not enable authentication: every client that can connect may read and write everything.",
   NameTaken:
     "The name in etcd is not this object's (spec.takeOver would take it over), the binding Secret is not, or an older object has the name.",
-  ClusterNotFound: "There is no EtcdCluster with the name in spec.clusterName.",
+  ClusterNotFound: "There is no EtcdCluster with the name in spec.clusterRef.",
   ClusterNotReady: "The EtcdCluster has not formed yet, sleeps, or is being deleted.",
   Paused:
     "The EtcdCluster is paused: the operator only reports, and renews the certificate of the binding; everything else waits.",

@@ -219,7 +219,7 @@ const DEFINITIONS: readonly Definition[] = [
     specs: { v1beta1: roleSpecSchema },
     status: roleStatusSchema,
     columns: [
-      { name: "Cluster", type: "string", jsonPath: ".spec.clusterName" },
+      { name: "Cluster", type: "string", jsonPath: ".spec.clusterRef.name" },
       { name: "Role", type: "string", jsonPath: ".status.roleName", description: "Its name in etcd" },
       { name: "Status", type: "string", jsonPath: conditionReason("Ready"), description: ROLE_CONDITION_TYPES.Ready },
       AGE,
@@ -233,7 +233,7 @@ const DEFINITIONS: readonly Definition[] = [
     specs: { v1beta1: userSpecSchema },
     status: userStatusSchema,
     columns: [
-      { name: "Cluster", type: "string", jsonPath: ".spec.clusterName" },
+      { name: "Cluster", type: "string", jsonPath: ".spec.clusterRef.name" },
       { name: "User", type: "string", jsonPath: ".status.userName", description: "Its name in etcd" },
       { name: "Binding", type: "string", jsonPath: ".status.binding.name", description: "Secret for the application" },
       { name: "Status", type: "string", jsonPath: conditionReason("Ready"), description: USER_CONDITION_TYPES.Ready },

@@ -39,6 +39,7 @@ function named(name: string, more: object = {}): KubeObject {
 }
 
 const ofCluster = (clusterName: string, name: string) => named(name, { spec: { clusterName } });
+const withRef = (name: string, own: string) => named(own, { spec: { clusterRef: { name } } });
 const labelled = (cluster: string, name: string) => {
   const object = named(name);
   const labels = { ...object.metadata.labels, [CLUSTER_LABEL]: cluster };
@@ -54,8 +55,8 @@ const cluster = (name: string) =>
 const STATE = {
   etcdclusters: [cluster("mine"), cluster("else")],
   etcdpeers: both(ofCluster),
-  etcdusers: both(ofCluster),
-  etcdroles: both(ofCluster),
+  etcdusers: both(withRef),
+  etcdroles: both(withRef),
   etcdbackups: both((clusterName, name) => named(name, { spec: { source: { clusterName } } })),
   etcdbackupschedules: both((clusterName, name) =>
     named(name, { spec: { backupTemplate: { source: { clusterName } } } }),
@@ -161,7 +162,7 @@ describe("an object that is too large", () => {
       etcdusers: [
         large(
           named("app", {
-            spec: { clusterName: "mine" },
+            spec: { clusterRef: { name: "mine" } },
             status: { binding: { name: "app-binding" }, certificate: { notAfter: "2026-03-01T00:00:00Z" } },
           }),
         ),

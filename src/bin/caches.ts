@@ -41,7 +41,7 @@ import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
 import { ARCHIVE_INDEX, BEGINNING_INDEX, RESTORED_INDEX, SCHEDULE_INDEX } from "#schedule/observe.ts";
 import { beginningOf } from "#schedule/snapshot.ts";
-import { isIn, isOfCluster, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
+import { isIn, isPeer, isRoleOrUser, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
 import {
   ofAnotherShard,
   whatMatters,
@@ -80,7 +80,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
       ...all,
       resource: ETCD_PEERS,
       place: ({ spec: { clusterName } }) => ({ clusterName }),
-      keep: keeping<EtcdPeer>(isOfCluster),
+      keep: keeping<EtcdPeer>(isPeer),
       indexes: { [CLUSTER_INDEX]: clusterOfPeer },
     }),
     backups: new Cache<EtcdBackup>({
@@ -109,15 +109,15 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     roles: new Cache<EtcdRole>({
       ...all,
       resource: ETCD_ROLES,
-      place: ({ spec: { clusterName } }) => ({ clusterName }),
-      keep: keeping<EtcdRole>(isOfCluster),
+      place: ({ spec: { clusterRef } }) => ({ clusterRef: { name: clusterRef.name } }),
+      keep: keeping<EtcdRole>(isRoleOrUser),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     users: new Cache<EtcdUser>({
       ...all,
       resource: ETCD_USERS,
-      place: ({ spec: { clusterName } }) => ({ clusterName, roles: [] }),
-      keep: keeping<EtcdUser>(isOfCluster),
+      place: ({ spec: { clusterRef } }) => ({ clusterRef: { name: clusterRef.name }, roles: [] }),
+      keep: keeping<EtcdUser>(isRoleOrUser),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone }),
@@ -207,7 +207,7 @@ function backupOfCluster(cluster: EtcdCluster): readonly string[] {
 }
 
 function clusterOfAccess({ metadata, spec }: EtcdRole | EtcdUser): readonly string[] {
-  return [`${metadata.namespace}/${spec.clusterName}`];
+  return [`${metadata.namespace}/${spec.clusterRef.name}`];
 }
 
 function clusterOfSchedule(schedule: EtcdBackupSchedule): readonly string[] {

@@ -25,7 +25,7 @@ export function certificateMetrics(
       for (const { metadata, spec, status } of users()) {
         const { binding, certificate } = status ?? {};
         if (binding === undefined || certificate === undefined) continue;
-        const labels = { cluster: spec.clusterName, user: metadata.name, name: binding.name };
+        const labels = { cluster: spec.clusterRef.name, user: metadata.name, name: binding.name };
         ends.set({ namespace: metadata.namespace, ...labels }, Date.parse(certificate.notAfter) / 1_000);
       }
     },

@@ -79,6 +79,6 @@ export function restoresFrom(caches: Caches, backup: KubeObject): readonly KubeO
 /** EtcdUsers with the role in their spec. */
 export function usersWith(caches: Caches, role: EtcdRole): readonly KubeObject[] {
   const { namespace } = role.metadata;
-  const all = caches.users.byIndex(ETCD_INDEX, `${namespace}/${role.spec.clusterName}`, "known");
+  const all = caches.users.byIndex(ETCD_INDEX, `${namespace}/${role.spec.clusterRef.name}`, "known");
   return all.filter(({ spec }) => spec.roles.includes(roleNameOf(role)));
 }

@@ -17,11 +17,11 @@ function cacheOf(specs: Readonly<Record<string, object>>) {
   };
 }
 
-const byCluster = cacheOf({ here: { clusterName: "mine" }, mine: { clusterName: "else" } });
+const byRef = cacheOf({ here: { clusterRef: { name: "mine" } }, mine: { clusterRef: { name: "else" } } });
 const CACHES = {
-  peers: byCluster,
-  roles: byCluster,
-  users: byCluster,
+  peers: cacheOf({ here: { clusterName: "mine" }, mine: { clusterName: "else" } }),
+  roles: byRef,
+  users: byRef,
   backups: cacheOf({
     here: { source: { clusterName: "mine" } },
     mine: { source: { clusterName: "else" } },
@@ -46,8 +46,8 @@ describe("the shard of an object depends on", () => {
       ["here", "else"],
     ],
     ["the clusterName of an EtcdPeer", decides.peer, ["here", "gone"], ["mine"]],
-    ["the clusterName of an EtcdRole", decides.role, ["here", "gone"], ["mine"]],
-    ["the clusterName of an EtcdUser", decides.user, ["here", "gone"], ["mine"]],
+    ["the clusterRef of an EtcdRole", decides.role, ["here", "gone"], ["mine"]],
+    ["the clusterRef of an EtcdUser", decides.user, ["here", "gone"], ["mine"]],
     [
       "the clusterName of an EtcdBackup, or its own name if it has none",
       decides.backup,

@@ -1,10 +1,9 @@
-import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { absent } from "#base/observed.ts";
 import type { LoopOptions } from "#runtime/control-loop.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
-import { isBackup, isIn, isOfCluster, type Shard } from "#shards/belonging.ts";
+import { isBackup, isIn, isPeer, isRoleOrUser, type Shard } from "#shards/belonging.ts";
 import type { Caches } from "./caches.ts";
 
 // Which objects belong to the shard of this process. Checked before each observation.
@@ -24,15 +23,18 @@ export function decidersOf({ peers, backups, restores, roles, users }: Read, sha
     return { cluster: all, peer: all, backup: all, schedule: all, restore: all, role: all, user: all };
   }
   const byName: Decides = ({ namespace, name }) => isIn(shard, namespace, name);
-  const byCluster =
-    (cache: Pick<CacheView<EtcdPeer | EtcdRole | EtcdUser>, "get">): Decides =>
+  const byAccess =
+    (cache: Pick<CacheView<EtcdRole | EtcdUser>, "get">): Decides =>
     (key) => {
       const object = cache.get(key, "known");
-      return object === undefined || isOfCluster(shard, object);
+      return object === undefined || isRoleOrUser(shard, object);
     };
   return {
     cluster: byName,
-    peer: byCluster(peers),
+    peer: (key: Key) => {
+      const peer = peers.get(key, "known");
+      return peer === undefined || isPeer(shard, peer);
+    },
     backup: (key: Key) => {
       const backup = backups.get(key, "known");
       return backup === undefined || isBackup(shard, backup);
@@ -42,8 +44,8 @@ export function decidersOf({ peers, backups, restores, roles, users }: Read, sha
       const restore = restores.get(key, "known");
       return restore === undefined || isIn(shard, key.namespace, restore.spec.clusterTemplate.clusterName);
     },
-    role: byCluster(roles),
-    user: byCluster(users),
+    role: byAccess(roles),
+    user: byAccess(users),
   };
 }
 

@@ -23,7 +23,7 @@ export async function observeRole(reads: RoleReads, key: Key, signal: AbortSigna
   const role = reads.roles.get(key);
   if (role === undefined) return absent;
   const { namespace } = key;
-  const { clusterName } = role.spec;
+  const clusterName = role.spec.clusterRef.name;
   const cluster = reads.clusters.get({ namespace, name: clusterName });
   const elder = elderOf(role, reads.roles.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), roleNameOf);
   const base = { takenAtMs: reads.clock.wallMs(), role, cluster, elder };

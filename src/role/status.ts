@@ -15,7 +15,7 @@ export function roleStatus(snapshot: RoleSnapshot, plan: Plan<RoleStep>): EtcdRo
 function readyWord(snapshot: RoleSnapshot, plan: Plan<RoleStep>): Word {
   const { role, cluster, access } = snapshot;
   const word = wordOf(plan, {
-    "await-cluster": hindranceOf(role.spec.clusterName, cluster)?.reason ?? "Waiting",
+    "await-cluster": hindranceOf(role.spec.clusterRef.name, cluster)?.reason ?? "Waiting",
     "await-etcd": "EtcdUnreachable",
     "name-taken": "NameTaken",
   });

@@ -1,12 +1,15 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BACKUP_LABEL, CLUSTER_LABEL, PEER_LABEL, RESTORE_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import {
   groupName,
   isBackup,
   isIn,
-  isOfCluster,
+  isPeer,
+  isRoleOrUser,
   mayConcernCluster,
   mayConcernMember,
   type Shard,
@@ -41,12 +44,19 @@ const labelled = (name: string, labels: Record<string, string>) => object(name, 
 const owned = (name: string, owner: string, controller = true) =>
   object(name, { labels: { [CLUSTER_LABEL]: "else" }, ownerReferences: [{ name: owner, controller }] });
 
-test.each([
-  ["is that of its clusterName", "mine", "anything", true],
+describe.each([
+  ["is that of its cluster", "mine", "anything", true],
   ["is not that of a cluster with a name that its own name begins with", "else", "mine-0", false],
-])("the shard of an EtcdPeer %s", (_title, clusterName, name, expected) => {
-  const peer = { ...object(name), spec: { clusterName } } as Parameters<typeof isOfCluster>[1];
-  expect(isOfCluster(MINE, peer)).toBe(expected);
+])("the shard %s", (_title, cluster, name, expected) => {
+  test("of an EtcdPeer", () => {
+    const peer = { ...object(name), spec: { clusterName: cluster } } as unknown as EtcdPeer;
+    expect(isPeer(MINE, peer)).toBe(expected);
+  });
+
+  test("of an EtcdRole or EtcdUser", () => {
+    const user = { ...object(name), spec: { clusterRef: { name: cluster } } } as unknown as EtcdUser;
+    expect(isRoleOrUser(MINE, user)).toBe(expected);
+  });
 });
 
 test.each([

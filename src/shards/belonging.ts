@@ -1,7 +1,10 @@
 import { BACKUP_LABEL, CLUSTER_LABEL, PEER_LABEL, RESTORE_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import type { EtcdRole } from "#api/v1beta1/role.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { fingerprint } from "#base/hash.ts";
-import { controllerOf, type KubeObject, type NamespacedMeta } from "#kube/kinds.ts";
+import { controllerOf, type KubeObject } from "#kube/kinds.ts";
 
 // Which shard decides about an object, and which shards must cache it?
 // - Decides: the shard of the cluster's namespace and name, which every object contains and nothing can change. So all
@@ -41,15 +44,14 @@ export function isIn({ number, of }: Shard, namespace: string | undefined, name:
   return shardNumber(namespace ?? "", name, of) === number;
 }
 
-/** An object that names a cluster of its own namespace in an immutable field of its spec. */
-interface OfCluster extends KubeObject {
-  readonly metadata: NamespacedMeta;
-  readonly spec: { readonly clusterName: string };
+/** Assigned by its cluster, which cannot be changed. */
+export function isPeer(shard: Shard, { metadata, spec }: EtcdPeer): boolean {
+  return isIn(shard, metadata.namespace, spec.clusterName);
 }
 
-/** For EtcdPeers, EtcdRoles and EtcdUsers. */
-export function isOfCluster(shard: Shard, { metadata, spec }: OfCluster): boolean {
-  return isIn(shard, metadata.namespace, spec.clusterName);
+/** Assigned by its cluster, which cannot be changed. */
+export function isRoleOrUser(shard: Shard, { metadata, spec }: EtcdRole | EtcdUser): boolean {
+  return isIn(shard, metadata.namespace, spec.clusterRef.name);
 }
 
 /** Assigned by the cluster that is backed up; without one, when members are given by addresses, by its own name. */

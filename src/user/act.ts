@@ -82,7 +82,7 @@ export async function actOnUser(
             : change(writes, step, snapshot, signal));
       } finally {
         // Forgotten after a failure too, because the write may have happened.
-        if (!isOfRoles(step)) writes.bindings.forget(user.metadata, user.spec.clusterName);
+        if (!isOfRoles(step)) writes.bindings.forget(user.metadata, user.spec.clusterRef.name);
       }
       return { kind: "external" };
   }

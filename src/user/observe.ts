@@ -60,7 +60,7 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
     return absent;
   }
   const { namespace } = key;
-  const { clusterName } = user.spec;
+  const clusterName = user.spec.clusterRef.name;
   const cluster = reads.clusters.get({ namespace, name: clusterName });
   const elder = elderOf(user, reads.users.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), userNameOf);
   const base = { takenAtMs: reads.clock.wallMs(), user, cluster, elder, ...NOTHING };

@@ -43,7 +43,7 @@ function bindingStatus(snapshot: UserSnapshot): EtcdUserStatus {
 function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
   const { user, cluster, access, takenAtMs } = snapshot;
   const word = wordOf(plan, {
-    "await-cluster": hindranceOf(user.spec.clusterName, cluster)?.reason ?? "Waiting",
+    "await-cluster": hindranceOf(user.spec.clusterRef.name, cluster)?.reason ?? "Waiting",
     "await-etcd": "EtcdUnreachable",
     "name-taken": "NameTaken",
     "binding-taken": "NameTaken",

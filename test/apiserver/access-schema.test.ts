@@ -36,16 +36,17 @@ async function edited<T extends KubeObject>(of: Resource<T>, before: object, aft
   return await kube.replace(of, draft, OPTIONS).then(() => "it was accepted", String);
 }
 
-const LEAST = { clusterName: "orders" };
+const LEAST = { clusterRef: { name: "orders" } };
+const ELSEWHERE = { clusterRef: { name: "other" } };
 const role = (change: object) => ({ ...LEAST, ...change });
 const granting = (permission: object) => role({ permissions: [permission] });
 
 test("a role and a user with only a cluster get every default", async () => {
   const { spec }: EtcdRole = await made(ETCD_ROLES, LEAST);
-  expect(spec).toEqual({ clusterName: "orders", permissions: [], takeOver: false });
+  expect(spec).toEqual({ clusterRef: { name: "orders" }, permissions: [], takeOver: false });
   const user: EtcdUser = await made(ETCD_USERS, LEAST);
   expect(user.spec).toEqual({
-    clusterName: "orders",
+    clusterRef: { name: "orders" },
     roles: [],
     authentication: { type: "Password" },
     takeOver: false,
@@ -69,7 +70,10 @@ describe("is accepted:", () => {
 
 describe("is refused with the field, the value and what is allowed:", () => {
   test.each<[string, unknown, readonly string[]]>([
-    ["no cluster", { permissions: [] }, ["spec.clusterName: Required value"]],
+    ["no cluster", { permissions: [] }, ["spec.clusterRef: Required value"]],
+    ["a cluster without a name", { clusterRef: {} }, ["spec.clusterRef.name: Required value"]],
+    ["an empty name of a cluster", { clusterRef: { name: "" } }, ["spec.clusterRef.name", "should be at least 1 chars long"]],
+    ["a name of a cluster that is too long", { clusterRef: { name: "a".repeat(53) } }, ["spec.clusterRef.name: Too long"]],
     ["no access type", granting({ key: "a" }), ["spec.permissions[0].access: Required value"]],
     ["an invalid access type", granting({ access: "All", key: "a" }), ["spec.permissions[0].access", "Unsupported value"]],
     ["no keys", granting({ access: "Read" }), ["spec.permissions[0]", "there is none of them; exactly one of key, prefix and range must be given"]],
@@ -86,7 +90,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
   }); // biome-ignore format: a table
 
   test.each<[string, unknown, readonly string[]]>([
-    ["no cluster", {}, ["spec.clusterName: Required value"]],
+    ["no cluster", {}, ["spec.clusterRef: Required value"]],
     ["the user root", role({ userName: "root" }), ["spec.userName", "it is root; it must be another name"]],
     ["the operator's user", role({ userName: OPERATOR }), [`it is ${OPERATOR}; it must be another name: it is the operator's own`]],
     ["the role root", role({ roles: ["root"] }), ["spec.roles[0]", "it is root; it must be another name"]],
@@ -137,7 +141,7 @@ describe("an edit", () => {
   const named = role({ userName: "u" });
   test.each<[string, object, object, string]>([
     ["of its roles is accepted", named, { ...named, roles: ["b"], keyPrefix: "b/" }, "it was accepted"],
-    ["to another cluster is refused", named, { ...named, clusterName: "other" }, "clusterName is other, and was orders; it must stay so"],
+    ["to another cluster is refused", named, { ...named, ...ELSEWHERE }, "spec.clusterRef.name: Invalid value: it is other, and was orders; it must stay so"],
     ["to another name is refused", named, { ...named, userName: "v" }, "userName cannot be changed"],
     ["that takes the name away is refused", named, LEAST, "userName cannot be changed"],
     ["that gives a name is refused", LEAST, named, "userName cannot be changed"],
@@ -148,7 +152,7 @@ describe("an edit", () => {
 
   test.each<[string, object, object, string]>([
     ["of its permissions is accepted", LEAST, granting({ access: "Read", key: "a" }), "it was accepted"],
-    ["to another cluster is refused", LEAST, { clusterName: "other" }, "clusterName is other, and was orders; it must stay so"],
+    ["to another cluster is refused", LEAST, ELSEWHERE, "it is other, and was orders; it must stay so"],
     ["to another name is refused", LEAST, role({ roleName: "v" }), "roleName cannot be changed"],
   ])("of a role %s", async (_, before, after, says) => {
     expect(await edited(ETCD_ROLES, before, after)).toContain(says);

@@ -25,7 +25,7 @@ const secrets = new Set<string>();
 beforeAll(async () => {
   namespace = await testNamespace("users");
   cluster = new UserCluster(namespace.name);
-  const text = readFileSync("examples/users.yaml", "utf8").replaceAll("clusterName: orders", "clusterName: my-etcd");
+  const text = readFileSync("examples/users.yaml", "utf8").replaceAll("{ name: orders }", "{ name: my-etcd }");
   example = parseAllDocuments(text).map((each) => each.toJS() as KubeObject);
   await cluster.create({ replicas: 3, tls: TLS } as never);
   for (const each of example.filter(({ kind }) => kind !== "Pod")) await apply(each);

@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 async function apply(kind: string, name: string, spec: object): Promise<void> {
-  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { name }, spec: { clusterName: "my-etcd", ...spec } }; // biome-ignore format: one line
+  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { name }, spec: { clusterRef: { name: "my-etcd" }, ...spec } }; // biome-ignore format: one line
   await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
 }
 

@@ -19,7 +19,10 @@ beforeAll(async () => {
   cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 1, tls: TLS } as never);
   for (const name of ["shop", "billing"]) {
-    const spec = { clusterName: "my-etcd", authentication: { type: name === "billing" ? "Certificate" : "Password" } };
+    const spec = {
+      clusterRef: { name: "my-etcd" },
+      authentication: { type: name === "billing" ? "Certificate" : "Password" },
+    };
     const object = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdUser", metadata: { name }, spec };
     await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
   }

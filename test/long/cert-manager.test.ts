@@ -126,7 +126,7 @@ describe("a cluster with certificates from cert-manager from the start", () => {
 
 describe("an EtcdUser", () => {
   test("logs in with a certificate from cert-manager, and reads its own keys only", async () => {
-    const of = { clusterName: "my-etcd" };
+    const of = { clusterRef: { name: "my-etcd" } };
     const api = { apiVersion: "etcd.improbable.io/v1beta1", metadata: { name: "billing" } };
     await apply({
       ...api,

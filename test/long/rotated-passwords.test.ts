@@ -37,7 +37,7 @@ beforeAll(async () => {
   namespace = await testNamespace("rotated-passwords");
   cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3, tls: TLS, auth: { enabled: true } } as never);
-  const text = readFileSync("examples/users.yaml", "utf8").replaceAll("clusterName: orders", "clusterName: my-etcd");
+  const text = readFileSync("examples/users.yaml", "utf8").replaceAll("{ name: orders }", "{ name: my-etcd }");
   const example = parseAllDocuments(text).map((each) => each.toJS() as KubeObject);
   for (const each of example.filter(({ metadata }) => metadata.name === "shop")) await apply(idle(each));
   await cluster.untilReady();

@@ -39,7 +39,7 @@ function wrongObject<T extends EtcdRole | EtcdUser>(
   difference: (world: World, object: T, store: AuthStore, reason: string) => string | undefined,
 ): string | undefined {
   const { metadata, spec, status } = object;
-  const { clusterName } = spec;
+  const clusterName = spec.clusterRef.name;
   const cluster = world.api.find(ETCD_CLUSTERS, { namespace: metadata.namespace, name: clusterName });
   const isGoing = metadata.deletionTimestamp !== undefined;
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
@@ -77,7 +77,7 @@ function isAskable(world: World, memory: Memory, cluster: EtcdCluster, store: Au
 }
 
 function wrongRole(world: World, role: EtcdRole, store: AuthStore, reason: string): string | undefined {
-  const all = world.api.list(ETCD_ROLES).filter(({ spec }) => spec.clusterName === role.spec.clusterName);
+  const all = world.api.list(ETCD_ROLES).filter(({ spec }) => spec.clusterRef.name === role.spec.clusterRef.name);
   const name = roleNameOf(role);
   const belongsToElder = elderOf(role, all, roleNameOf) !== undefined;
   if (reason === "NameTaken" || belongsToElder)
@@ -91,7 +91,7 @@ function wrongRole(world: World, role: EtcdRole, store: AuthStore, reason: strin
 
 function wrongUser(world: World, user: EtcdUser, store: AuthStore, reason: string): string | undefined {
   const { namespace } = user.metadata;
-  const all = world.api.list(ETCD_USERS).filter(({ spec }) => spec.clusterName === user.spec.clusterName);
+  const all = world.api.list(ETCD_USERS).filter(({ spec }) => spec.clusterRef.name === user.spec.clusterRef.name);
   const name = userNameOf(user);
   if (elderOf(user, all, userNameOf) !== undefined && reason !== "SpecRefused") return expected(reason, "NameTaken");
   const found = store.users.get(name);
@@ -141,7 +141,7 @@ function wrongReason(
       return isGood ? `the reason of Ready is ${reason}, and its certificate is valid` : undefined;
     }
     case "SpecRefused": {
-      const key = { namespace: user.metadata.namespace, name: user.spec.clusterName };
+      const key = { namespace: user.metadata.namespace, name: user.spec.clusterRef.name };
       const isSo = isRefused(user, world.api.find(ETCD_CLUSTERS, key), reason);
       return isSo ? undefined : `the reason of Ready is ${reason}, and its spec can be carried out`;
     }

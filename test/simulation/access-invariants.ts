@@ -70,7 +70,7 @@ export const revokedFirst: Invariant = {
     const { snapshot } = event;
     const object = "user" in snapshot ? snapshot.user : snapshot.role;
     const { namespace } = object.metadata;
-    const cluster = world.api.find(ETCD_CLUSTERS, { namespace, name: object.spec.clusterName });
+    const cluster = world.api.find(ETCD_CLUSTERS, { namespace, name: object.spec.clusterRef.name });
     if (cluster === undefined || isGone(cluster) || snapshot.elder !== undefined) return undefined;
     const { status = {} } = object;
     if (status.clusterID !== cluster.status?.identity?.clusterID) return undefined;

@@ -28,11 +28,25 @@ export function etcdNameSchema(reserved: Readonly<Record<string, string>>) {
     });
 }
 
-export const clusterNameSchema = z
-  .string()
-  .min(1)
-  .max(MAX_CLUSTER_NAME_LENGTH)
-  .describe("The EtcdCluster, in the same namespace. It cannot be changed.");
+export const clusterRefSchema = z
+  .object({
+    name: z
+      .string()
+      .min(1)
+      .max(MAX_CLUSTER_NAME_LENGTH)
+      .meta({
+        "x-kubernetes-validations": [
+          {
+            rule: "self == oldSelf",
+            messageExpression:
+              "'it is ' + self + ', and was ' + oldSelf + '; it must stay so: make another object for another cluster'",
+            message: "it cannot be changed; make another object for another cluster",
+          },
+        ],
+      })
+      .describe("Its name. It cannot be changed."),
+  })
+  .describe("The EtcdCluster, in the same namespace.");
 
 /** @param what role or user, for the description */
 export function takeOverSchema(what: string) {
@@ -44,14 +58,9 @@ export function takeOverSchema(what: string) {
     );
 }
 
-/** Rules that the cluster and the name in etcd are immutable. @param field optional field with the name in etcd */
+/** Rules that the name in etcd is immutable. @param field optional field with the name in etcd */
 export function staysNamed(field: string) {
   return [
-    {
-      rule: "self.clusterName == oldSelf.clusterName",
-      messageExpression: `'clusterName is ' + self.clusterName + ', and was ' + oldSelf.clusterName + '; it must stay so: make another object for another cluster'`,
-      message: "clusterName cannot be changed; make another object for another cluster",
-    },
     {
       rule: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
       message: `${field} cannot be changed; make another object for another name`,

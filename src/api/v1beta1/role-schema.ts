@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { conditionsSchema, listed } from "#api/common-schema.ts";
 import { ROLE_CONDITION_TYPES, ROLE_REASONS } from "#api/conditions.ts";
-import { clusterNameSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
+import { clusterRefSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
 
 /**
  * Maximum length of a key, more than keys usually have. The API server needs a bound to estimate the cost of CEL rules.
@@ -69,7 +69,7 @@ export const ROLE_NAMES_RESERVED = { root: "etcd's role root may do everything, 
 /** `spec` of an EtcdRole. */
 export const roleSpecSchema = z
   .object({
-    clusterName: clusterNameSchema,
+    clusterRef: clusterRefSchema,
     roleName: etcdNameSchema(ROLE_NAMES_RESERVED)
       .optional()
       .describe("The role's name in etcd. Without it metadata.name. It cannot be changed."),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { conditionsSchema, durationSchema, listed } from "#api/common-schema.ts";
 import { USER_CONDITION_TYPES, USER_REASONS } from "#api/conditions.ts";
 import { OPERATOR } from "#api/names.ts";
-import { clusterNameSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
+import { clusterRefSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
 import { ROLE_NAMES_RESERVED } from "#api/v1beta1/role-schema.ts";
 
 const MAX_ROLES = 32;
@@ -18,7 +18,7 @@ export const USER_NAMES_RESERVED = {
 /** `spec` of an EtcdUser. */
 export const userSpecSchema = z
   .object({
-    clusterName: clusterNameSchema,
+    clusterRef: clusterRefSchema,
     userName: etcdNameSchema(USER_NAMES_RESERVED)
       .optional()
       .describe("The user's name in etcd. Without it metadata.name. It cannot be changed."),

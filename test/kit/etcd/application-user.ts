@@ -19,7 +19,7 @@ export async function makeApplicationUser(cluster: UserCluster): Promise<void> {
 
 async function apply(cluster: UserCluster, kind: string, name: string, spec: object): Promise<void> {
   const metadata = { namespace: cluster.namespace, name };
-  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata, spec: { clusterName: cluster.name, ...spec } }; // biome-ignore format: one line
+  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata, spec: { clusterRef: { name: cluster.name }, ...spec } }; // biome-ignore format: one line
   await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
 }
 

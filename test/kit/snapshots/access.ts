@@ -83,7 +83,7 @@ export interface GivenRole extends Metadata {
 
 export function etcdRole(given: GivenRole = {}): EtcdRole {
   const permissions = [{ access: "Read", prefix: "orders/" }];
-  const spec = roleSpecSchema.parse({ clusterName: "my-etcd", permissions, ...given.spec });
+  const spec = roleSpecSchema.parse({ clusterRef: { name: "my-etcd" }, permissions, ...given.spec });
   const metadata = metadataOf("reader", ROLE_FINALIZER, given);
   const roleName = spec.roleName ?? metadata.name;
   const status = given.claimed === false ? {} : { roleName, clusterID: recordedId(given) };
@@ -121,7 +121,7 @@ export interface GivenUser extends Metadata {
 }
 
 export function etcdUser(given: GivenUser = {}): EtcdUser {
-  const spec = userSpecSchema.parse({ clusterName: "my-etcd", roles: ["reader"], ...given.spec });
+  const spec = userSpecSchema.parse({ clusterRef: { name: "my-etcd" }, roles: ["reader"], ...given.spec });
   const metadata = metadataOf("app", USER_FINALIZER, given);
   const record = { userName: spec.userName ?? metadata.name, clusterID: recordedId(given) };
   const status = { ...(given.claimed === false ? {} : record), ...given.status };

@@ -45,8 +45,8 @@ function putRole({ api, random, tell }: Parts): boolean {
   if (before !== undefined && random.chance(0.35)) return remove({ api, tell }, ETCD_ROLES, before);
   const permissions = random.pick(PERMISSIONS) ?? [];
   const takeOver = random.chance(0.2);
-  const { clusterName = random.pick(CLUSTERS), roleName = NAMES[name] } = before?.spec ?? {};
-  const spec = roleSpecSchema.parse({ clusterName, roleName, permissions, takeOver });
+  const { clusterRef = { name: random.pick(CLUSTERS) }, roleName = NAMES[name] } = before?.spec ?? {};
+  const spec = roleSpecSchema.parse({ clusterRef, roleName, permissions, takeOver });
   tell(`a person sets the spec of EtcdRole ${name} to ${JSON.stringify(spec)}`);
   if (before === undefined) api.create<EtcdRole>("person", ETCD_ROLES, { ...headOf(ETCD_ROLES, name), spec });
   else api.replace("person", ETCD_ROLES, { ...before, spec });
@@ -63,10 +63,10 @@ function putUser({ api, random, tell }: Parts): boolean {
     api.patch("person", ETCD_USERS, before.metadata, { metadata: { annotations: asked } }, {});
     return true;
   }
-  const { clusterName = random.pick(CLUSTERS), userName = NAMES[name] } = before?.spec ?? {};
+  const { clusterRef = { name: random.pick(CLUSTERS) }, userName = NAMES[name] } = before?.spec ?? {};
   const authentication = before?.spec.authentication ?? { type: random.chance(0.8) ? "Password" : "Certificate" };
   const asked = { roles: random.pick(ROLES), rotation: random.pick(ROTATIONS), takeOver: random.chance(0.2) };
-  const spec = userSpecSchema.parse({ clusterName, userName, authentication, ...asked });
+  const spec = userSpecSchema.parse({ clusterRef, userName, authentication, ...asked });
   tell(`a person sets the spec of EtcdUser ${name} to ${JSON.stringify(spec)}`);
   if (before === undefined) api.create<EtcdUser>("person", ETCD_USERS, { ...headOf(ETCD_USERS, name), spec });
   else api.replace("person", ETCD_USERS, { ...before, spec });

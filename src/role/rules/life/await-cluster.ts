@@ -9,7 +9,7 @@ const RECHECK_MS = 60_000;
 export const awaitCluster: RoleRule = {
   name: "await-cluster",
   decide({ role, cluster }) {
-    const hindrance = hindranceOf(role.spec.clusterName, cluster);
+    const hindrance = hindranceOf(role.spec.clusterRef.name, cluster);
     return hindrance && wait("await-cluster", hindrance.because, RECHECK_MS);
   },
 };

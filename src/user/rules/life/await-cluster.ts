@@ -9,7 +9,7 @@ const RECHECK_MS = 60_000;
 export const awaitCluster: UserRule = {
   name: "await-cluster",
   decide({ user, cluster }) {
-    const hindrance = hindranceOf(user.spec.clusterName, cluster);
+    const hindrance = hindranceOf(user.spec.clusterRef.name, cluster);
     return hindrance && wait("await-cluster", hindrance.because, RECHECK_MS);
   },
 };
