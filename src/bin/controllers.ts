@@ -78,7 +78,7 @@ export function controllersOf({ caches, kube, etcd, flags, tools, onBackupEnd, s
     replaceAfterMs: flags.replaceAfterMs,
     memberTimeoutMs: flags.memberTimeoutMs,
     rereadWithinMs: flags.rereadWithinMs,
-    operatorNamespace: flags.namespace,
+    operatorNamespace: flags.operatorNamespace,
     // The cache also has a few fields of other shards' clusters; this estimates the number of this shard's.
     fleetSize: () => caches.clusters.size / (shard?.of ?? 1),
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),

@@ -8,7 +8,7 @@ test("each flag has a default, which the help lists", () => {
   expect(flags).toMatchObject({
     help: false,
     kubeconfig: undefined,
-    namespace: "etcd-operator-system",
+    operatorNamespace: "etcd-operator-system",
     webhookNamespace: "etcd-operator-system",
     httpPort: 8080,
     webhookPort: 9443,
@@ -28,7 +28,10 @@ test("each flag has a default, which the help lists", () => {
     flags.httpPort,
     flags.webhookPort,
     flags.metricsPort,
-    flags.namespace,
+    flags.operatorNamespace,
+    "5m",
+    "10m",
+    "150s",
   ]) {
     expect(USAGE).toContain(String(value));
   }
@@ -43,7 +46,7 @@ test("each flag with a value in the documents is valid", async () => {
   const given = [...text.matchAll(/(--[a-z-]+)=[^\s`"',)]+/g)].flatMap(([words, flag]) =>
     known.has(flag) ? [words] : [],
   );
-  expect(given).toContain("--replace-after=600");
+  expect(given).toContain("--replace-after=10m");
   for (const words of given) expect(() => readFlags([words], {}), words).not.toThrow();
 });
 
@@ -57,19 +60,16 @@ test("two processes never have the same identity in the lease", () => {
 
 describe("a flag with a number", () => {
   const numbers = [
-    { flag: "--http-port", field: "httpPort", min: 0, max: 65_535, factor: 1 },
-    { flag: "--webhook-port", field: "webhookPort", min: 0, max: 65_535, factor: 1 },
-    { flag: "--metrics-port", field: "metricsPort", min: 0, max: 65_535, factor: 1 },
-    { flag: "--shards", field: "shards", min: 1, max: 16, factor: 1 },
-    { flag: "--workers", field: "workers", min: 1, max: 1_000, factor: 1 },
-    { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000, factor: 1 },
-    { flag: "--replace-after", field: "replaceAfterMs", min: 0, max: 86_400, factor: 1_000 },
-    { flag: "--member-timeout", field: "memberTimeoutMs", min: 10, max: 86_400, factor: 1_000 },
-    { flag: "--reread-within", field: "rereadWithinMs", min: 100, max: 86_400, factor: 1_000 },
+    { flag: "--http-port", field: "httpPort", min: 0, max: 65_535 },
+    { flag: "--webhook-port", field: "webhookPort", min: 0, max: 65_535 },
+    { flag: "--metrics-port", field: "metricsPort", min: 0, max: 65_535 },
+    { flag: "--shards", field: "shards", min: 1, max: 16 },
+    { flag: "--workers", field: "workers", min: 1, max: 1_000 },
+    { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000 },
   ] as const;
 
-  test.each(numbers)("$flag accepts $min to $max", ({ flag, field, min, max, factor }) => {
-    for (const value of [min, max]) expect(readFlags([`${flag}=${value}`], {})[field]).toBe(value * factor);
+  test.each(numbers)("$flag accepts $min to $max", ({ flag, field, min, max }) => {
+    for (const value of [min, max]) expect(readFlags([`${flag}=${value}`], {})[field]).toBe(value);
   });
 
   test.each(numbers)("$flag refuses other values with its name and range in the message", ({ flag, min, max }) => {
@@ -89,6 +89,39 @@ describe("a flag with a number", () => {
       );
     }
   });
+});
+
+describe("a flag with a duration", () => {
+  const HOURS_24 = 86_400_000;
+  const durations = [
+    { flag: "--replace-after", field: "replaceAfterMs", min: "0s", minMs: 0 },
+    { flag: "--member-timeout", field: "memberTimeoutMs", min: "10s", minMs: 10_000 },
+    { flag: "--reread-within", field: "rereadWithinMs", min: "100s", minMs: 100_000 },
+  ] as const;
+
+  test.each(durations)("$flag accepts $min to 24h", ({ flag, field, min, minMs }) => {
+    const of = (text: string) => readFlags([`${flag}=${text}`], {})[field];
+    expect([min, "24h", "23h59m60s", "1h30m"].map(of)).toEqual([minMs, HOURS_24, HOURS_24, 5_400_000]);
+  });
+
+  test.each(durations)("$flag refuses other values with its name and range in the message", ({ flag, min, minMs }) => {
+    const below = minMs === 0 ? [] : ["0s", `${minMs - 1}ms`];
+    for (const text of ["86400001ms", "25h", "-5m", "", "300", "0", "ten", "5 m", "5M", "1d", "Never", ...below]) {
+      expect(() => readFlags([`${flag}=${text}`], {})).toThrow(
+        `${flag} is ${text}; it must be a duration from ${min} to 24h, such as 1m30s`,
+      );
+    }
+  });
+});
+
+test("--operator-namespace is where the operator and its webhooks are; POD_NAMESPACE is the default", () => {
+  const of = (args: string[], env = {}) => {
+    const { operatorNamespace, webhookNamespace } = readFlags(args, env);
+    return [operatorNamespace, webhookNamespace];
+  };
+  expect(of(["--operator-namespace=a"], { POD_NAMESPACE: "b" })).toEqual(["a", "a"]);
+  expect(of([], { POD_NAMESPACE: "b" })).toEqual(["b", "b"]);
+  expect(() => of(["--namespace=a"])).toThrow(/--namespace[\s\S]*Usage: operator/);
 });
 
 test("an unknown log level is refused", () => {

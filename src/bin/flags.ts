@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { parseArgs } from "node:util";
+import { millisecondsOf } from "#api/duration.ts";
 import { ETCD_REPOSITORY } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
@@ -11,7 +12,7 @@ export interface Flags {
   readonly help: boolean;
   readonly kubeconfig: string | undefined;
   /** Namespace of the operator's installation and its own lease. */
-  readonly namespace: string;
+  readonly operatorNamespace: string;
   /**
    * Namespace of the lease of the whole Kubernetes cluster. Not a flag: two operators with different values would not
    * notice each other.
@@ -51,24 +52,24 @@ export interface Flags {
  * Five minutes is an estimate: longer than a node takes to reboot. Too small: data is copied needlessly. Too large: a
  * second failure meets a cluster without redundancy.
  */
-const REPLACE_AFTER_SECONDS = 300;
+const REPLACE_AFTER = "5m";
 
 /**
  * Ten minutes is an estimate: pulling an image of etcd takes one minute, opening a database of 8 GiB a few. Too small:
  * an update that would succeed is stopped. Too large: a cluster of three has no redundancy for so long.
  */
-const MEMBER_TIMEOUT_SECONDS = 600;
+const MEMBER_TIMEOUT = "10m";
 
 /**
  * The kubelet updates mounted files within 90 seconds, and an application that reloads its files every minute needs up
  * to 60 more.
  */
-const REREAD_WITHIN_SECONDS = 150;
+const REREAD_WITHIN = "150s";
 /**
  * Members get mounted files from the kubelet, too. If the time were shorter, some members could reject the certificates
  * of others.
  */
-const LEAST_REREAD_SECONDS = 100;
+const LEAST_REREAD = "100s";
 
 /**
  * A pass mostly waits for answers and costs some kilobytes. With this many, a slow cluster does not delay the others.
@@ -78,7 +79,7 @@ const WORKERS = 100;
 export const USAGE = `Usage: operator [flags]
 
   --kubeconfig FILE         kubeconfig for the API server; default: the pod's service account, or else ~/.kube/config
-  --namespace NAME          namespace of the operator and of its lease; default: POD_NAMESPACE, or else etcd-operator-system
+  --operator-namespace NAME namespace of the operator and of its lease; default: POD_NAMESPACE, or else etcd-operator-system
   --etcd-repository IMAGE   image of etcd, without a tag; default: ${ETCD_REPOSITORY}
   --agent-image IMAGE       the operator's own image, which the pods of backups run; default: OPERATOR_IMAGE
   --http-port PORT          serves /healthz and /readyz; default: 8080; 0 takes any free port
@@ -93,13 +94,15 @@ export const USAGE = `Usage: operator [flags]
   --kube-requests-per-second N
                             mean rate of requests to the API server, 1 to 10000; with shards, for each shard that is led;
                             default: ${DEFAULT_REQUESTS_PER_SECOND}
-  --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
-  --member-timeout SECONDS  how long the first restarted member of an update may take to become healthy before it is rolled back,
-                            10 to 86400; default: ${MEMBER_TIMEOUT_SECONDS}
-  --reread-within SECONDS   how long applications may take to reload ca.crt and their certificate, ${LEAST_REREAD_SECONDS} to 86400. It includes up to
-                            90 seconds of the kubelet. A CA rotation waits for that time; default: ${REREAD_WITHIN_SECONDS}
+  --replace-after DURATION  how long a member may be lost before it is replaced, 0s to 24h; default: ${REPLACE_AFTER}
+  --member-timeout DURATION how long the first restarted member of an update may take to become healthy before it is rolled back,
+                            10s to 24h; default: ${MEMBER_TIMEOUT}
+  --reread-within DURATION  how long applications may take to reload ca.crt and their certificate, ${LEAST_REREAD} to 24h. It includes up to
+                            90s of the kubelet. A CA rotation waits for that time; default: ${REREAD_WITHIN}
   --log-level LEVEL         ${LOG_LEVELS.join(", ")}; default: info
   --help
+
+A DURATION is a number with a unit, or several of them: 90s, 5m, 1h30m. Units are ms, s, m and h.
 `;
 
 /**
@@ -108,13 +111,13 @@ export const USAGE = `Usage: operator [flags]
  */
 export function readFlags(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Flags {
   const { values } = parse(args);
-  const namespace = values.namespace ?? env.POD_NAMESPACE ?? "etcd-operator-system";
+  const operatorNamespace = values["operator-namespace"] ?? env.POD_NAMESPACE ?? "etcd-operator-system";
   return {
     help: values.help ?? false,
     kubeconfig: values.kubeconfig,
-    namespace,
+    operatorNamespace,
     clusterLeaseNamespace: CLUSTER_LEASE_NAMESPACE,
-    webhookNamespace: namespace,
+    webhookNamespace: operatorNamespace,
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
     imageRepository: values["etcd-repository"] ?? ETCD_REPOSITORY,
     agentImage: values["agent-image"] ?? env.OPERATOR_IMAGE,
@@ -128,15 +131,12 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
       1,
       10_000,
     ),
-    replaceAfterMs: 1_000 * wholeNumber("--replace-after", values["replace-after"], REPLACE_AFTER_SECONDS, 0, 86_400),
+    replaceAfterMs: duration("--replace-after", values["replace-after"], REPLACE_AFTER, "0s", "24h"),
     metricsPort: wholeNumber("--metrics-port", values["metrics-port"], 8443, 0, 65_535),
     insecureMetrics: values["insecure-metrics"] ?? false,
     webhookPort: wholeNumber("--webhook-port", values["webhook-port"], 9443, 0, 65_535),
-    memberTimeoutMs:
-      1_000 * wholeNumber("--member-timeout", values["member-timeout"], MEMBER_TIMEOUT_SECONDS, 10, 86_400),
-    rereadWithinMs:
-      1_000 *
-      wholeNumber("--reread-within", values["reread-within"], REREAD_WITHIN_SECONDS, LEAST_REREAD_SECONDS, 86_400),
+    memberTimeoutMs: duration("--member-timeout", values["member-timeout"], MEMBER_TIMEOUT, "10s", "24h"),
+    rereadWithinMs: duration("--reread-within", values["reread-within"], REREAD_WITHIN, LEAST_REREAD, "24h"),
     logLevel: oneOf("--log-level", values["log-level"], "info"),
   };
 }
@@ -148,7 +148,7 @@ function parse(args: readonly string[]) {
       options: {
         help: { type: "boolean" },
         kubeconfig: { type: "string" },
-        namespace: { type: "string" },
+        "operator-namespace": { type: "string" },
         "etcd-repository": { type: "string" },
         "agent-image": { type: "string" },
         "http-port": { type: "string" },
@@ -176,6 +176,14 @@ function wholeNumber(flag: string, text: string | undefined, otherwise: number, 
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min && value <= max) return value;
   throw new OperatorError("InvalidConfig", `${flag} is ${text}; it must be a whole number from ${min} to ${max}`);
+}
+
+/** Reads a duration as fields of the API write it, in milliseconds. */
+function duration(flag: string, text: string | undefined, otherwise: string, min: string, max: string): number {
+  const [value, least = 0, most = 0] = [text ?? otherwise, min, max].map(millisecondsOf);
+  if (value !== undefined && value >= least && value <= most) return value;
+  const may = `a duration from ${min} to ${max}, such as 1m30s`;
+  throw new OperatorError("InvalidConfig", `${flag} is ${text}; it must be ${may}`);
 }
 
 function oneOf(flag: string, text: string | undefined, otherwise: LogLevel): LogLevel {

@@ -128,7 +128,7 @@ function setUp() {
   const metrics = createMetrics();
   let clients = 0;
   const surroundings = {
-    flags: readFlags(["--shards", "2", "--namespace", "kube-system"], {}),
+    flags: readFlags(["--shards", "2", "--operator-namespace", "kube-system"], {}),
     config: { server: "https://apiserver" },
     wires: {
       kube: () => {

@@ -33,7 +33,7 @@ function setUp() {
   const lines: string[] = [];
   const log = createLog("info", { write: (line: string) => void lines.push(line) });
   const flags = (identity: string, more: Partial<Flags> = {}) =>
-    ({ namespace: "operators", clusterLeaseNamespace: "kube-system", identity, shards: 3, ...more }) as Flags;
+    ({ operatorNamespace: "operators", clusterLeaseNamespace: "kube-system", identity, shards: 3, ...more }) as Flags;
   const holders = () =>
     Object.fromEntries([...leases].map(([key, { lease }]) => [key, lease?.spec?.holderIdentity ?? ""]));
   /** Lines of the log that explain why a process waits. */
@@ -61,7 +61,7 @@ describe("a process without shards", () => {
     expect(holders()).toEqual({ [OWN]: "a", [WHOLE]: "operators/a" });
     const second = leadershipOf(client, flags("b"), { clock, log });
     const waiting = second.run(stop.signal, TERM);
-    const elsewhere = leadershipOf(client, flags("c", { namespace: "elsewhere" }), { clock, log });
+    const elsewhere = leadershipOf(client, flags("c", { operatorNamespace: "elsewhere" }), { clock, log });
     const rival = elsewhere.run(stop.signal, TERM);
     await clock.advance(20_000);
     expect([second, elsewhere].map((each) => each.mayAct())).toEqual([false, false]);
@@ -77,7 +77,7 @@ describe("a process without shards", () => {
   test("holds one lease when the leases of the installation and of the Kubernetes cluster are the same", async () => {
     const { clock, client, log, flags, holders } = setUp();
     const stop = new AbortController();
-    const leadership = leadershipOf(client, flags("a", { namespace: "kube-system" }), { clock, log });
+    const leadership = leadershipOf(client, flags("a", { operatorNamespace: "kube-system" }), { clock, log });
     const done = leadership.run(stop.signal, TERM);
     await clock.advance(1_000);
     expect(leadership.mayAct()).toBe(true);
@@ -110,7 +110,7 @@ describe("a process with shards", () => {
       [`${OWN}-shard-2`]: "a",
     });
     const more = run(flags("b", { shards: 2 }));
-    const elsewhere = run(flags("c", { namespace: "elsewhere" }));
+    const elsewhere = run(flags("c", { operatorNamespace: "elsewhere" }));
     await clock.advance(20_000);
     expect([more, elsewhere].map(({ group }) => group.mayAct())).toEqual([false, false]);
     expect(waitingLines().toSorted()).toEqual([
@@ -125,7 +125,7 @@ describe("a process with shards", () => {
   test("holds one lease with its group when the leases of the installation and of the Kubernetes cluster are the same", async () => {
     const { clock, client, log, flags, holders } = setUp();
     const stop = new AbortController();
-    const { group } = shardLeadershipOf(client, flags("a", { namespace: "kube-system" }), { clock, log });
+    const { group } = shardLeadershipOf(client, flags("a", { operatorNamespace: "kube-system" }), { clock, log });
     const done = group.during(() => TERM.onStarted(stop.signal));
     await clock.advance(3_000);
     expect(group.mayAct()).toBe(true);

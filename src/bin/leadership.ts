@@ -14,7 +14,7 @@ type Leadership = Pick<Election, "mayAct" | "run">;
 
 /** Lease of this installation together with that of the whole Kubernetes cluster: see kube/lease-pair.ts. */
 export function leadershipOf(client: KubeClient, flags: Flags, { clock, log }: { clock: Clock; log: Log }): Leadership {
-  const { namespace, clusterLeaseNamespace, identity } = flags;
+  const { operatorNamespace: namespace, clusterLeaseNamespace, identity } = flags;
   const own = new Election({ client, namespace, name: OPERATOR, identity, clock, log });
   if (namespace === clusterLeaseNamespace) return own; // Both would be the same lease.
   const cluster = new Election({
@@ -31,7 +31,7 @@ export function leadershipOf(client: KubeClient, flags: Flags, { clock, log }: {
 
 /** These two leases, shared by all processes with the same number of shards, and a lease for each shard. */
 export function shardLeadershipOf(client: KubeClient, flags: Flags, { clock, log }: { clock: Clock; log: Log }) {
-  const { namespace, clusterLeaseNamespace, identity, shards } = flags;
+  const { operatorNamespace: namespace, clusterLeaseNamespace, identity, shards } = flags;
   const group = groupName(shards);
   const common = { client, process: identity, name: OPERATOR, clock, log };
   const own = new GroupLease({

@@ -28,7 +28,7 @@ beforeAll(async () => {
   server = await startApiServer();
   for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
     await install(server.client, manifest);
-  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--operator-namespace=${OPERATOR_NAMESPACE}`];
   const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
   operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [operator.stdout, operator.stderr]) stream?.on("data", (bytes) => (log += bytes));

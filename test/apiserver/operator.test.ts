@@ -45,7 +45,7 @@ function start(
   more: readonly string[],
 ): Started {
   const ports = ["--http-port", "0", "--webhook-port", "0", "--metrics-port", "0"];
-  const args = [program, "--kubeconfig", server.kubeconfig, ...ports, "--namespace", namespace, ...more];
+  const args = [program, "--kubeconfig", server.kubeconfig, ...ports, "--operator-namespace", namespace, ...more];
   const operator = spawn(process.execPath, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },

@@ -33,7 +33,7 @@ beforeAll(async () => {
   for (const name of [UNBOUND, SHOP])
     await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name } }, OPTIONS);
   await install(admin, secretsIn(BOUND));
-  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--operator-namespace=${OPERATOR_NAMESPACE}`];
   const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
   operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [operator.stdout, operator.stderr]) stream?.on("data", (bytes) => (log += bytes));

@@ -43,7 +43,16 @@ interface Operator {
 function startOperator(shards: number, kubeconfig = server.kubeconfig): Operator {
   const ports = ["--http-port", "--webhook-port", "--metrics-port"].flatMap((flag) => [flag, "0"]);
   ports.push("--insecure-metrics");
-  const args = [PROGRAM, "--kubeconfig", kubeconfig, ...ports, "--namespace", "default", "--shards", String(shards)];
+  const args = [
+    PROGRAM,
+    "--kubeconfig",
+    kubeconfig,
+    ...ports,
+    "--operator-namespace",
+    "default",
+    "--shards",
+    String(shards),
+  ];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (bytes) => (log += bytes));

@@ -115,7 +115,7 @@ async function upgrade(): Promise<void> {
 
 /** Starts the operator with the shipped rights. @returns its log so far, and how to stop it */
 function startOperator(): { log: () => string; end: () => Promise<void> } {
-  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+  const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--operator-namespace=${OPERATOR_NAMESPACE}`];
   const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   processes.push(child);

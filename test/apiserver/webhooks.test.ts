@@ -157,7 +157,12 @@ describe("a process of the operator", () => {
 
   /** Starts a process with the shipped rights. @returns its log so far */
   function startOperator(): () => string {
-    const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
+    const flags = [
+      "--http-port=0",
+      "--webhook-port=0",
+      "--metrics-port=0",
+      `--operator-namespace=${OPERATOR_NAMESPACE}`,
+    ];
     const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
     processes.push(child);

@@ -74,7 +74,7 @@ describe("an EtcdCluster that becomes too large", () => {
 
   function startOperator() {
     const ports = ["--http-port", "0", "--webhook-port", "0", "--metrics-port", "0"];
-    const args = [PROGRAM, "--kubeconfig", server.kubeconfig, "--namespace", namespace, ...ports];
+    const args = [PROGRAM, "--kubeconfig", server.kubeconfig, "--operator-namespace", namespace, ...ports];
     const operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
     let log = "";
     for (const stream of [operator.stdout, operator.stderr]) stream.on("data", (bytes) => (log += bytes));

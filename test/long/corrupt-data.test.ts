@@ -14,7 +14,7 @@ const SOON_MS = 120_000;
 let cluster: LoadedCluster;
 
 beforeAll(async () => {
-  cluster = await LoadedCluster.start("corrupt-data", { operatorFlags: [`--replace-after=${REPLACE_AFTER_SECONDS}`] });
+  cluster = await LoadedCluster.start("corrupt-data", { operatorFlags: [`--replace-after=${REPLACE_AFTER_SECONDS}s`] });
 });
 
 afterAll(() => cluster?.[Symbol.asyncDispose]());

@@ -16,7 +16,7 @@ const REPLACE_AFTER_SECONDS = 30;
 let cluster: LoadedCluster;
 
 beforeAll(async () => {
-  cluster = await LoadedCluster.start("membership", { operatorFlags: [`--replace-after=${REPLACE_AFTER_SECONDS}`] });
+  cluster = await LoadedCluster.start("membership", { operatorFlags: [`--replace-after=${REPLACE_AFTER_SECONDS}s`] });
 });
 
 afterAll(() => cluster?.[Symbol.asyncDispose]());

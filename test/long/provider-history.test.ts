@@ -42,7 +42,7 @@ beforeAll(async () => {
   history = await CheckedHistory.start("providers", {
     tls: TLS as never, // the API server fills in the rest
     auth: { enabled: true },
-    operatorFlags: [`--reread-within=${REREAD_SECONDS}`],
+    operatorFlags: [`--reread-within=${REREAD_SECONDS}s`],
     reachedBy: (user) => asApplicationUser(user, "the ConfigMap"),
   });
   cluster = history.cluster;

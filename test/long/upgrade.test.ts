@@ -24,7 +24,7 @@ beforeAll(async () => {
     tls: TLS as never, // the API server fills in the rest
     auth: { enabled: true },
     reachedBy: asApplicationUser,
-    operatorFlags: [`--member-timeout=${MEMBER_TIMEOUT_SECONDS}`],
+    operatorFlags: [`--member-timeout=${MEMBER_TIMEOUT_SECONDS}s`],
   });
 });
 

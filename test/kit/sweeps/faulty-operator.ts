@@ -13,8 +13,8 @@ const flags = readFlags(process.argv.slice(2), process.env);
 // certificate belong to the deployed operator, which the API server calls.
 const alone = {
   ...flags,
-  clusterLeaseNamespace: flags.namespace,
-  webhookNamespace: readFlags([], {}).namespace,
+  clusterLeaseNamespace: flags.operatorNamespace,
+  webhookNamespace: readFlags([], {}).operatorNamespace,
   ...(faults.rereadWithinMs === undefined ? {} : { rereadWithinMs: faults.rereadWithinMs }),
 };
 process.exitCode = await runOperator(alone, stop.signal, faultyWires(faults));

@@ -37,7 +37,7 @@ export class OperatorProcess implements AsyncDisposable {
     const flags = [
       "--kubeconfig",
       join(folder, "kubeconfig"),
-      "--namespace",
+      "--operator-namespace",
       leaseNamespace,
       "--http-port",
       "0",
