@@ -77,6 +77,6 @@ test("ended backups are counted by reason, and completed ones have their duratio
   const text = await exported([], [completed("2026-01-01T00:00:20Z", 5), { phase: "Failed", conditions }]);
   expect(text).toContain('etcd_operator_backups_ended_total{phase="Failed",reason="NoSpace"} 1\n');
   expect(text).toContain('etcd_operator_backups_ended_total{phase="Completed",reason=""} 1\n');
-  expect(text).toContain("etcd_operator_backup_seconds_sum 20\n");
-  expect(text).toContain("etcd_operator_backup_seconds_count 1\n");
+  expect(text).toContain("etcd_operator_backup_duration_seconds_sum 20\n");
+  expect(text).toContain("etcd_operator_backup_duration_seconds_count 1\n");
 });

@@ -25,7 +25,7 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
     registers,
   });
   const seconds = new Histogram({
-    name: `${PREFIX}_seconds`,
+    name: `${PREFIX}_duration_seconds`,
     help: "Duration of completed backups, from the first pass of the EtcdBackup.",
     buckets: SECONDS_BUCKETS,
     registers,

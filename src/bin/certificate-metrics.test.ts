@@ -31,9 +31,9 @@ test("the expiry of each certificate in the status is exported, and no longer on
   const lines = async () => (await registry.metrics()).split("\n").filter((line) => line.includes("{"));
   const labels = 'namespace="foo",cluster="my-etcd"';
   expect(await lines()).toEqual([
-    `etcd_operator_certificate_end_timestamp_seconds{${labels},name="my-etcd-peer-tls"} ${Date.UTC(2026, 2, 1) / 1_000}`,
-    `etcd_operator_certificate_end_timestamp_seconds{${labels},name="my-etcd-server-tls"} ${Date.UTC(2026, 2, 2) / 1_000}`,
-    `etcd_operator_certificate_end_timestamp_seconds{${labels},user="app",name="app-binding"} ${Date.UTC(2026, 2, 3) / 1_000}`,
+    `etcd_operator_certificate_not_after_timestamp_seconds{${labels},name="my-etcd-peer-tls"} ${Date.UTC(2026, 2, 1) / 1_000}`,
+    `etcd_operator_certificate_not_after_timestamp_seconds{${labels},name="my-etcd-server-tls"} ${Date.UTC(2026, 2, 2) / 1_000}`,
+    `etcd_operator_certificate_not_after_timestamp_seconds{${labels},user="app",name="app-binding"} ${Date.UTC(2026, 2, 3) / 1_000}`,
   ]);
   all = [bare];
   users = [];

@@ -13,7 +13,7 @@ export function certificateMetrics(
   users: () => readonly EtcdUser[],
 ): void {
   const ends: Gauge<(typeof LABELS)[number]> = new Gauge({
-    name: "etcd_operator_certificate_end_timestamp_seconds",
+    name: "etcd_operator_certificate_not_after_timestamp_seconds",
     help: "Expiry of the certificate in the Secret of this name, since 1970. The remaining time is this less time(). user: the EtcdUser of the binding; without one the certificate is the cluster's own.",
     labelNames: LABELS,
     registers: [registry],

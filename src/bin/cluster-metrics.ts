@@ -30,7 +30,7 @@ export function clusterMetrics(registry: Registry, clusters: () => readonly Etcd
   );
   gauge(
     "etcd_operator_quarantined_claims_oldest_timestamp_seconds",
-    "When the oldest of these claims was quarantined, since 1970.",
+    "When the oldest quarantined claim of the cluster was quarantined, since 1970.",
     (status) => {
       const at = status?.quarantinedClaims?.oldestAt;
       return at === undefined ? undefined : Date.parse(at) / 1_000;

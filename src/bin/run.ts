@@ -5,20 +5,15 @@ import type { KubeClient } from "#kube/client.ts";
 import { defaultConfig, kubeconfigFile } from "#kube/config.ts";
 import { httpTransport } from "#kube/transport.ts";
 import { serveHealth } from "#runtime/health.ts";
-import { createMetrics } from "#runtime/metrics.ts";
 import { MetricsAccess, type Reviews } from "#runtime/metrics-access.ts";
 import { serveMetrics } from "#runtime/metrics-server.ts";
 import { startWebhooks } from "#webhooks/start.ts";
-import { backupMetrics } from "./backup-metrics.ts";
-import { certificateMetrics } from "./certificate-metrics.ts";
-import { clusterMetrics } from "./cluster-metrics.ts";
+import { allMetrics } from "./all-metrics.ts";
 import { stopOnCrash } from "./crash.ts";
 import type { Flags } from "./flags.ts";
 import { heapOfProcess, keepHeapSmall } from "./heap.ts";
 import { type Lead, leadAll } from "./lead.ts";
 import { leadShards } from "./lead-shards.ts";
-import { scheduleMetrics } from "./schedule-metrics.ts";
-import { exportStatistics, requestTimes } from "./statistics.ts";
 import { clientOf, type Surroundings, type Wires } from "./world.ts";
 
 const clock = systemClock;
@@ -47,10 +42,10 @@ export async function runOperator(flags: Flags, asked: AbortSignal, wires = DIRE
 }
 
 async function runUntil(stop: AbortSignal, flags: Flags, log: Log, wires: Wires): Promise<void> {
-  const metrics = createMetrics();
+  let leadSoFar: Lead | undefined; // Metrics may be scraped before there is one.
+  const { metrics, times, onBackupEnd } = allMetrics(flags.shards > 1, () => leadSoFar);
   const { registry } = metrics;
   metrics.collectProcess();
-  const times = requestTimes(registry);
   const config = flags.kubeconfig === undefined ? await defaultConfig() : await kubeconfigFile(flags.kubeconfig);
   const reach = { flags, config, wires, metrics, times, clock, log };
   // A separate client: webhooks answer without the lease, and while the controllers have used up their request rate.
@@ -71,20 +66,9 @@ async function runUntil(stop: AbortSignal, flags: Flags, log: Log, wires: Wires)
     isStarting: () => lead.isStarting(),
     alsoShow: (serving) => metricsServer?.use(serving),
   });
-  const all = (): Lead["worlds"] => lead.worlds;
-  // Each shard's caches have all backups and schedules, but only its own clusters. Before they are synced no value is
-  // exported, because 0 would mean that no backup exists.
-  const known = (): Lead["worlds"][number]["caches"] | undefined =>
-    all().find(({ caches }) => caches.backups.synced && caches.schedules.synced)?.caches;
-  const onBackupEnd = backupMetrics(registry, () => known()?.backups.list());
-  scheduleMetrics(registry, () => known()?.schedules.list() ?? []);
-  // "known" includes objects that are too large: their metadata and status are kept, and their certificates expire,
-  // too.
-  const clusters = () => all().flatMap(({ caches }) => caches.clusters.list("known"));
-  clusterMetrics(registry, clusters);
-  certificateMetrics(registry, clusters, () => all().flatMap(({ caches }) => caches.users.list("known")));
   const surroundings: Surroundings = { ...reach, onBackupEnd, stop };
   const lead = flags.shards === 1 ? leadAll(surroundings) : leadShards(surroundings);
+  leadSoFar = lead;
   const server = await serveHealth({
     port: flags.httpPort,
     ...(flags.insecureMetrics ? { registry } : {}),
@@ -92,7 +76,6 @@ async function runUntil(stop: AbortSignal, flags: Flags, log: Log, wires: Wires)
     log,
     ready: () => [{ name: "webhooks", fault: () => webhooks.fault() }, ...lead.ready()],
   });
-  exportStatistics(metrics, lead);
   log.info({ address: `:${server.port}`, name: flags.identity }, "started");
 
   const running = new AbortController();

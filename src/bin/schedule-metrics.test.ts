@@ -51,13 +51,31 @@ test("the progress of change archives is exported only for an EtcdBackupSchedule
     etcdBackupSchedule({ name: "none" }),
   ];
   scheduleMetrics(registry, () => all);
-  const lines = (await registry.metrics()).split("\n").filter((line) => line.includes("schedule_archive_"));
+  const text = await registry.metrics();
+  const lines = text.split("\n").filter((line) => line.includes("schedule_archive_"));
+  expect(text).toContain("# TYPE etcd_operator_backup_schedule_archive_revision gauge");
+  expect(text).toContain("# TYPE etcd_operator_backup_schedule_archive_bytes_total counter");
   expect(lines.filter((line) => line.startsWith("etcd_"))).toEqual(
-    Object.entries({ end_timestamp_seconds: 1_767_268_800, revision: 70, objects: 3, bytes: 4_096, gaps: 1 }).flatMap(
-      ([metric, value]) => {
-        const of = (name: string) => `etcd_operator_backup_schedule_archive_${metric}{namespace="foo",name="${name}"}`;
-        return [`${of("nightly")} ${value}`, `${of("young")} 0`];
-      },
-    ),
+    Object.entries({
+      end_timestamp_seconds: 1_767_268_800,
+      revision: 70,
+      objects_total: 3,
+      bytes_total: 4_096,
+      gaps_total: 1,
+    }).flatMap(([metric, value]) => {
+      const of = (name: string) => `etcd_operator_backup_schedule_archive_${metric}{namespace="foo",name="${name}"}`;
+      return [`${of("nightly")} ${value}`, `${of("young")} 0`];
+    }),
   );
+});
+
+test("a negative count in a status does not make the scrape fail", async () => {
+  const registry = new Registry();
+  const archive = { name: "n", gaps: -1, objects: -2, bytes: -3 } as unknown as NonNullable<
+    EtcdBackupSchedule["status"]
+  >["archive"];
+  const status = { archive } as EtcdBackupSchedule["status"] & object;
+  scheduleMetrics(registry, () => [etcdBackupSchedule({ spec: { archive: {} }, status })]);
+  const counts = (await registry.metrics()).match(/^etcd_operator_\w+_total\{.*$/gm) ?? [];
+  expect(counts.map((line) => line.replace(/.* /, ""))).toEqual(["0", "0", "0"]);
 });

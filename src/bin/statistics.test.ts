@@ -31,12 +31,12 @@ test("every statistic is exported with its value at the time of the scrape", asy
     events: { stats: EVENTS },
     pool: { size: 31 },
   };
-  exportStatistics(metrics, {
+  exportStatistics(metrics, false, () => ({
     worlds: [world],
     caches: [world.caches],
     past: new PastCounts(),
     leads: () => [{ shard: undefined, isLed: true }],
-  });
+  }));
   const text = await metrics.registry.metrics();
   const { restarts, lastEventAtMs, ...counts } = PODS;
   const kept = [...Object.values(counts), ...Object.values(restarts), ...Object.values(EVENTS), lastEventAtMs / 1_000];
@@ -59,17 +59,15 @@ test("statistics of shards are summed, ages are the oldest, and counts stay afte
   });
   const worlds = [world(3), world(4)];
   const past = new PastCounts();
-  exportStatistics(metrics, {
+  exportStatistics(metrics, true, () => ({
     worlds,
-    get caches() {
-      return worlds.map(({ caches }) => caches);
-    },
+    caches: worlds.map(({ caches }) => caches),
     past,
     leads: () => [
       { shard: 0, isLed: false },
       { shard: 1, isLed: worlds.length > 1 },
     ],
-  });
+  }));
   const of = async () => {
     const text = await metrics.registry.metrics();
     const names = [
@@ -97,11 +95,11 @@ test("statistics of shards are summed, ages are the oldest, and counts stay afte
   ]);
   const counted = async () => {
     const text = await metrics.registry.metrics();
-    const names = ["cache_full_reads", "cache_listener_failures", "watch_restarts", "events"];
+    const names = ["cache_full_reads_total", "cache_listener_failures_total", "watch_restarts_total", "events_total"];
     return names.flatMap((name) => text.match(new RegExp(`^etcd_operator_${name}[{ ].*$`, "gm")) ?? []);
   };
   const before = await counted();
-  expect(before).toContain('etcd_operator_cache_full_reads{resource="pods"} 24');
+  expect(before).toContain('etcd_operator_cache_full_reads_total{resource="pods"} 24');
   expect(before.length).toBe(7);
   for (const each of worlds.splice(0)) {
     past.addEvents(each);
@@ -109,7 +107,7 @@ test("statistics of shards are summed, ages are the oldest, and counts stay afte
   }
   expect(await counted()).toEqual(before);
   worlds.push(world(3));
-  expect(await counted()).toContain('etcd_operator_events{outcome="created"} 63');
+  expect(await counted()).toContain('etcd_operator_events_total{outcome="created"} 63');
   worlds.length = 0;
   expect(await of()).toEqual([
     "etcd_connections 0",
@@ -126,7 +124,7 @@ test("durations of requests are exported in seconds", async () => {
   times.webhook("/admission/etcdclusters", "200");
   times.etcd({ method: "Status", code: "OK", durationMs: 250, address: "10.0.0.1:2379" });
   const text = await registry.metrics();
-  expect(text).toMatch(/^etcd_operator_kube_request_seconds_sum{verb="get"} 1.5$/m);
-  expect(text).toMatch(/^etcd_operator_etcd_request_seconds_sum{method="Status"} 0.25$/m);
+  expect(text).toMatch(/^etcd_operator_kube_request_duration_seconds_sum{verb="get"} 1.5$/m);
+  expect(text).toMatch(/^etcd_operator_etcd_request_duration_seconds_sum{method="Status"} 0.25$/m);
   expect(text).toMatch(/^etcd_operator_webhook_requests_total{path="\/admission\/etcdclusters",code="200"} 1$/m);
 });

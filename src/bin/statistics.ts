@@ -30,14 +30,14 @@ interface Sources {
 export function requestTimes(registry: Registry) {
   const registers = [registry];
   const kube = new Histogram({
-    name: `${PREFIX}kube_request_seconds`,
+    name: `${PREFIX}kube_request_duration_seconds`,
     help: "Duration of requests to the API server, without the time in the client's queue; of a watch, until its stream began.",
     labelNames: ["verb"],
     buckets: SECONDS_BUCKETS,
     registers,
   });
   const etcd = new Histogram({
-    name: `${PREFIX}etcd_request_seconds`,
+    name: `${PREFIX}etcd_request_duration_seconds`,
     help: "Duration of requests to etcd members.",
     labelNames: ["method"],
     buckets: SECONDS_BUCKETS,
@@ -59,32 +59,37 @@ export function requestTimes(registry: Registry) {
 /**
  * Exports metrics that are read from counters when they are scraped. With several shards it exports their sum. Counters
  * include shards that this process no longer leads, so that they never decrease.
+ * @param sourcesNow undefined while the process starts
  */
-export function exportStatistics(metrics: Metrics, sources: Sources): void {
+export function exportStatistics(metrics: Metrics, isSharded: boolean, sourcesNow: () => Sources | undefined): void {
   const { registry, leading, watchRestarts, queueDepth, queueAgeSeconds } = metrics;
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Gauge({ name: PREFIX + name, help, labelNames, registers: [registry] });
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Counter({ name: PREFIX + name, help, labelNames, registers: [registry] });
   const objects = gauge("cache_objects", "Objects in each cache.", ["resource"]);
-  const reads = gauge("cache_full_reads", "How often each cache read the whole state.", ["resource"]);
+  const reads = counter("cache_full_reads_total", "Reads of the whole state by each cache.", ["resource"]);
   const lastEvent = gauge(
     "cache_last_event_timestamp_seconds",
     "When each cache last received something from the API server, since 1970; 0 before that.",
     ["resource"],
   );
-  const listenerFailures = gauge(
-    "cache_listener_failures",
+  const listenerFailures = counter(
+    "cache_listener_failures_total",
     "Changes of cached objects at which a listener of a controller threw an error.",
     ["resource"],
   );
-  const events = gauge("events", "Kubernetes events that the operator recorded, by outcome.", ["outcome"]);
+  const events = counter("events_total", "Kubernetes events that the operator recorded, by outcome.", ["outcome"]);
   const connections = gauge("etcd_connections", "Pooled connections to etcd members.", []);
-  const shardLeading = sources.leads().some(({ shard }) => shard !== undefined)
+  const shardLeading = isSharded
     ? gauge("shard_leading", "1 while this process leads the shard of this number, else 0.", ["shard"])
     : undefined;
   const sums = [objects, reads, listenerFailures, watchRestarts, events, queueDepth];
   const collect = (): void => {
     for (const each of [...sums, lastEvent, queueAgeSeconds]) each.reset();
     connections.set(0);
+    const sources = sourcesNow();
+    if (sources === undefined) return;
     const { past } = sources;
     for (const [outcome, count] of past.events) events.inc({ outcome }, count);
     for (const [resource, count] of past.reads) reads.inc({ resource }, count);

@@ -20,7 +20,7 @@ export function createMetrics(registry: Registry = new Registry()) {
       registers,
     }),
     passSeconds: new Histogram({
-      name: `${PREFIX}pass_seconds`,
+      name: `${PREFIX}pass_duration_seconds`,
       help: "Duration of passes.",
       labelNames: ["controller"],
       buckets: SECONDS_BUCKETS,
@@ -51,7 +51,7 @@ export function createMetrics(registry: Registry = new Registry()) {
       registers,
     }),
     queueWaitSeconds: new Histogram({
-      name: `${PREFIX}queue_wait_seconds`,
+      name: `${PREFIX}queue_wait_duration_seconds`,
       help: "Time from the event that made a key ready to the start of its pass.",
       labelNames: ["controller"],
       buckets: SECONDS_BUCKETS,
@@ -85,9 +85,9 @@ export function createMetrics(registry: Registry = new Registry()) {
       labelNames: ["method", "code"],
       registers,
     }),
-    watchRestarts: new Gauge({
-      name: `${PREFIX}watch_restarts`,
-      help: "How often each cache restarted its watch, by reason.",
+    watchRestarts: new Counter({
+      name: `${PREFIX}watch_restarts_total`,
+      help: "Restarts of the watch of each cache, by reason.",
       labelNames: ["resource", "reason"],
       registers,
     }),

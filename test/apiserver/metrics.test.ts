@@ -110,6 +110,10 @@ test("a client with the right can read the metrics", async () => {
   expect(type).toContain("text/plain; version=");
   expect(text).toContain("etcd_operator_leading");
   expect(text).toContain("process_cpu_seconds_total");
+  const page = readFileSync("docs/reference/metrics.md", "utf8");
+  const names = [...text.matchAll(/^# TYPE (etcd_operator_\w+)/gm)].map(([, name]) => name);
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  expect(names).toContain("etcd_operator_leading");
 });
 
 test("the metrics port serves nothing else, and no other port serves metrics", async () => {

@@ -85,7 +85,7 @@ async function readsOf(operator: Operator): Promise<number> {
         .find((line) => line.includes("started")) ?? "",
     ) ?? [];
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(5_000) });
-  const reads = (await answer.text()).matchAll(/^etcd_operator_cache_full_reads\{.*\} (\d+)$/gm);
+  const reads = (await answer.text()).matchAll(/^etcd_operator_cache_full_reads_total\{.*\} (\d+)$/gm);
   return [...reads].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 

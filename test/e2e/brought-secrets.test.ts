@@ -69,7 +69,7 @@ test("an event and a metric report certificates in provided Secrets that expire 
     expect(note).toContain(`Secret ${name}, `);
     const { "tls.crt": pem = "" } = await secretTexts(cluster, name);
     const labels = `namespace="${namespace.name}",cluster="my-etcd",name="${name}"`;
-    const line = `etcd_operator_certificate_end_timestamp_seconds{${labels}} ${new X509Certificate(pem).validToDate.getTime() / 1_000}`;
+    const line = `etcd_operator_certificate_not_after_timestamp_seconds{${labels}} ${new X509Certificate(pem).validToDate.getTime() / 1_000}`;
     expect(told.join("\n")).toContain(`${line}\n`);
   }
 });
