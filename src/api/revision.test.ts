@@ -167,11 +167,11 @@ const different: readonly { name: string; revision: string }[] = [
   { name: "another pull policy", revision: ofV1beta1({ image: { pullPolicy: "Always" } }) },
   {
     name: "compaction that keeps an hour of history",
-    revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Periodic", retention: "1h" } } }),
+    revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Periodic", period: "1h" } } }),
   },
   {
     name: "compaction that keeps 3600000 revisions",
-    revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Revision", retention: "3600000" } } }),
+    revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Revision", revisions: 3_600_000 } } }),
   },
   { name: "two init containers", revision: ofPod({ initContainers: [{ name: "a" }, { name: "b" }] }) },
   { name: "two init containers in reverse order", revision: ofPod({ initContainers: [{ name: "b" }, { name: "a" }] }) },
@@ -229,11 +229,12 @@ describe("members have the same revision in v1beta1 when", () => {
         { podTemplate: { spec: { tolerations: [{ key: "a" }], nodeSelector: {}, securityContext: {} } } },
       ],
     },
+    { name: "compaction is None or absent", specs: [{ etcd: { autoCompaction: { mode: "None" } } }, {}] },
     {
       name: "compaction keeps the same time",
       specs: [
-        { etcd: { autoCompaction: { mode: "Periodic", retention: "1h" } } },
-        { etcd: { autoCompaction: { mode: "Periodic", retention: "60m" } } },
+        { etcd: { autoCompaction: { mode: "Periodic", period: "1h" } } },
+        { etcd: { autoCompaction: { mode: "Periodic", period: "60m" } } },
       ],
     },
     {

@@ -132,11 +132,18 @@ function optionsMeaning(etcd: MemberTemplate["etcd"]): object | undefined {
   return unlessEmpty({
     ...rest,
     backendQuota: backendQuota && { ...backendQuota, size: backendQuota.size && amount(backendQuota.size) },
-    autoCompaction: autoCompaction && { ...autoCompaction, retention: duration(autoCompaction.retention) },
+    autoCompaction: compactionMeaning(autoCompaction),
     heartbeatInterval: heartbeatInterval === undefined ? undefined : duration(heartbeatInterval),
     electionTimeout: electionTimeout === undefined ? undefined : duration(electionTimeout),
     extraArgs: unlessEmpty(extraArgs),
   });
+}
+
+/** Mode None is what etcd does without the field: to state it restarts no member. */
+function compactionMeaning(compaction: NonNullable<MemberTemplate["etcd"]>["autoCompaction"]): object | undefined {
+  if (compaction === undefined || compaction.mode === "None") return undefined;
+  const { period, ...rest } = compaction;
+  return { ...rest, period: period === undefined ? undefined : duration(period) };
 }
 
 /** Includes only the names of Secrets: a renewed certificate restarts no member. */

@@ -45,10 +45,7 @@ const bad: readonly (readonly [object, string])[] = [
   [{ etcd: { snapshotCount: 5 } }, "spec.etcd.snapshotCount is 5; it must be at least 100"],
   [{ etcd: { snapshotCount: 1e9 } }, "spec.etcd.snapshotCount is 1000000000; it must be at most 10000000"],
   [{ etcd: { snapshotCount: 100.5 } }, "spec.etcd.snapshotCount is 100.5; it must be an integer"],
-  [
-    { etcd: { autoCompaction: { mode: "Periodic" } } },
-    "spec.etcd.autoCompaction.retention is missing; it must be given",
-  ],
+  [{ etcd: { autoCompaction: { period: "1h" } } }, "spec.etcd.autoCompaction.mode is missing; it must be given"],
   [{ image: { repository: "" } }, 'spec.image.repository is ""; it must be at least 1 characters long'],
   [{ storage: { size: "1Gi", accessModes: [] } }, "spec.storage.accessModes is []; it must be at least 1 items long"],
   [{ podTemplate: null }, "spec.podTemplate is null; it must be an object"],

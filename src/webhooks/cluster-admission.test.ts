@@ -21,7 +21,7 @@ function object(spec: object = {}, metadata: object = {}): EtcdCluster {
   return {
     ...rest,
     metadata: { ...settled.metadata, ...metadata },
-    spec: { ...settled.spec, podTemplate: RICH, ...spec },
+    spec: { ...settled.spec, etcd: { autoCompaction: { mode: "None" } }, podTemplate: RICH, ...spec },
   };
 }
 
@@ -258,9 +258,9 @@ describe("a cluster without spec.tls", () => {
 });
 
 test("a cluster with warnings is accepted", async () => {
-  const { allowed, warnings } = await ask({ object: object({ replicas: 2, podTemplate: {} }) });
+  const { allowed, warnings } = await ask({ object: object({ replicas: 2, etcd: {}, podTemplate: {} }) });
   expect(allowed).toBe(true);
-  expect(warnings).toHaveLength(2);
+  expect(warnings).toHaveLength(3);
 });
 
 function refusal(httpCode: number, status: object) {
@@ -337,7 +337,9 @@ test("a pod template with reserved fields is refused with the operator's message
 
 test("unknown flags are refused, and deprecated flags result in warnings", async () => {
   const extraArgs = { "data-dir": "/x", "max-txn-op": "1", "experimental-watch-progress-notify-interval": "1s" };
-  const { allowed, status, warnings } = await ask({ object: object({ version: "3.6.16", etcd: { extraArgs } }) });
+  const { allowed, status, warnings } = await ask({
+    object: object({ version: "3.6.16", etcd: { autoCompaction: { mode: "None" }, extraArgs } }),
+  });
   expect(allowed).toBe(false);
   expect(status?.details.causes).toEqual([
     { reason: "FieldValueInvalid", field: "spec.etcd.extraArgs", message: expect.stringMatching(/^"data-dir" /) },

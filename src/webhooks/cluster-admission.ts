@@ -29,7 +29,7 @@ import { mountedClaimRefusals, mountsClaims } from "#webhooks/checks/mounted-cla
 import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
-import { quotaWarnings, resourceWarnings } from "#webhooks/checks/resources.ts";
+import { compactionWarnings, quotaWarnings, resourceWarnings } from "#webhooks/checks/resources.ts";
 import { rotationRefusals } from "#webhooks/checks/rotation.ts";
 import { sizeRefusals } from "#webhooks/checks/size.ts";
 import { switchedTlsRefusals } from "#webhooks/checks/switched-tls.ts";
@@ -158,9 +158,10 @@ async function findingsOf(
     isNew ? withClaims(tools, cluster, signal) : NO_FINDINGS,
     withSecrets(tools, cluster, before, signal),
   ]);
-  const unwise = [replicaWarnings, resourceWarnings, quotaWarnings, topologyWarnings, unwiseFlags].flatMap((of) =>
-    of(cluster.spec, before?.spec),
-  );
+  const unwise = [
+    ...[replicaWarnings, resourceWarnings, quotaWarnings, compactionWarnings],
+    ...[topologyWarnings, unwiseFlags],
+  ].flatMap((of) => of(cluster.spec, before?.spec));
   return {
     refusals: [
       ...beyond.refusals,

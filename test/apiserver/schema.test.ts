@@ -207,25 +207,42 @@ const refused: (readonly [name: string, spec: object, says: readonly string[], c
     etcd({ heartbeatInterval: "300ms" }),
     ["spec.etcd", "electionTimeout must be at least five times heartbeatInterval"],
   ],
-  ...["1000", "87601h", "999999h", "9999999m9999999m9999999m9999999m", "99999999999999999999h"].map(
-    (retention) =>
+  ...["1000", "59s", "87601h", "999999h", "1d", "9999999999999999999m"].map(
+    (period) =>
       [
-        `a period of ${retention}`,
-        etcd({ autoCompaction: { mode: "Periodic", retention } }),
+        `a history of ${period}`,
+        etcd({ autoCompaction: { mode: "Periodic", period } }),
         [
-          "spec.etcd.autoCompaction",
-          `retention is ${retention}; with mode Periodic it must be a duration of at most 87600h, such as 1h`,
+          "spec.etcd.autoCompaction.period",
+          period.length > 15 ? "" : `it is ${period}; it must be a duration from 1m to 87600h, such as 1m30s`,
         ],
       ] as const,
   ),
-  ...["1h", "0", "1000000000000000000", "99999999999999999999"].map(
-    (retention) =>
+  [
+    "a history of no revision",
+    etcd({ autoCompaction: { mode: "Revision", revisions: 0 } }),
+    ["spec.etcd.autoCompaction.revisions", "greater than or equal to 1"],
+  ],
+  [
+    "a history of too many revisions",
+    etcd({ autoCompaction: { mode: "Revision", revisions: 1_000_000_000_001 } }),
+    ["spec.etcd.autoCompaction.revisions", "less than or equal to 1"],
+  ],
+  ...(
+    [
+      [{ mode: "Periodic" }, "mode is Periodic, with neither period nor revisions"],
+      [{ mode: "Revision", period: "1h" }, "mode is Revision, with period"],
+      [{ mode: "Periodic", period: "1h", revisions: 1 }, "mode is Periodic, with period and revisions"],
+      [{ mode: "None", revisions: 1 }, "mode is None, with revisions"],
+    ] as const
+  ).map(
+    ([autoCompaction, says]) =>
       [
-        `a revision of ${retention}`,
-        etcd({ autoCompaction: { mode: "Revision", retention } }),
+        `compaction whose ${says}`,
+        etcd({ autoCompaction }),
         [
           "spec.etcd.autoCompaction",
-          `retention is ${retention}; with mode Revision it must be a number of at most 18 digits, such as 1000`,
+          `${says}; it must be Periodic with period, Revision with revisions, or None with neither`,
         ],
       ] as const,
   ),
@@ -323,17 +340,19 @@ describe("a cluster is accepted with", () => {
       spec: etcd({ backendQuota: { mode: "Fixed", size } }),
     })),
     ...[
-      { mode: "Periodic", retention: "87600h" },
-      { mode: "Periodic", retention: "5256000m" },
-      { mode: "Revision", retention: "999999999999999999" },
+      { mode: "Periodic", period: "1m" },
+      { mode: "Periodic", period: "87600h" },
+      { mode: "Revision", revisions: 1 },
+      { mode: "Revision", revisions: 1_000_000_000_000 },
+      { mode: "None" },
     ].map((autoCompaction) => ({
-      name: `a history of ${autoCompaction.retention}`,
+      name: `compaction ${Object.values(autoCompaction).join(" ")}`,
       spec: etcd({ autoCompaction }),
     })),
     {
       name: "every option of etcd",
       spec: etcd({
-        autoCompaction: { mode: "Periodic", retention: "1h30m" },
+        autoCompaction: { mode: "Periodic", period: "1h30m" },
         snapshotCount: 5_000,
         heartbeatInterval: "200ms",
         electionTimeout: "1s",

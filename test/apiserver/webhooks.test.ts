@@ -127,7 +127,8 @@ function cluster(name: string, spec: object): Draft<EtcdCluster> {
 }
 
 const AMPLE = { requests: { cpu: "1", memory: "2Gi" } };
-const GOOD = { replicas: 3, version: "3.6.16", podTemplate: template(AMPLE) };
+const UNCOMPACTED = { autoCompaction: { mode: "None" } };
+const GOOD = { replicas: 3, version: "3.6.16", etcd: UNCOMPACTED, podTemplate: template(AMPLE) };
 
 /** A pod template with these resources of etcd's container. */
 function template(resources: object, spec: object = {}): object {
@@ -379,9 +380,11 @@ describe("EtcdClusters", () => {
       metadata: { annotations: { "example.com/team": "storage" } },
       ...template(resources, { affinity }),
     };
-    expect(await person.create(named(), { replicas: 5, version: "3.5.21", podTemplate })).toEqual(SILENCE);
+    expect(await person.create(named(), { replicas: 5, version: "3.5.21", etcd: UNCOMPACTED, podTemplate })).toEqual(
+      SILENCE,
+    );
     const name = named();
-    expect(await person.create(name, { replicas: 3, version: "3.6.16", podTemplate: WHOLE_TEMPLATE })).toEqual(SILENCE);
+    expect(await person.create(name, { ...GOOD, podTemplate: WHOLE_TEMPLATE })).toEqual(SILENCE);
     expect((await admin.get(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).spec.podTemplate).toEqual(WHOLE_TEMPLATE);
     expect(webhooks.logged).toEqual([]);
   });
@@ -389,7 +392,7 @@ describe("EtcdClusters", () => {
   test("with flags unknown to the release are refused, and other edits of them are not", async () => {
     await lead();
     const name = named();
-    const given = (flags: object) => ({ ...GOOD, version: "3.6.16", etcd: { extraArgs: flags } });
+    const given = (flags: object) => ({ ...GOOD, etcd: { ...UNCOMPACTED, extraArgs: flags } });
     const { refusal } = await person.create(name, given({ "max-txn-op": "1" }));
     expect(refusal).toContain(
       `${REFUSED(name)}spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?`,
@@ -414,16 +417,14 @@ describe("EtcdClusters", () => {
       "spec.replicas is 2: it tolerates the loss of no more members than 1, and writes wait for one more; use an odd number",
       "spec.podTemplate.spec.containers[etcd].resources.requests has no cpu: on a busy node members are slowed down or evicted first, and etcd loses its leader",
       "spec.podTemplate.spec.containers[etcd].resources.limits.memory is 1Gi: etcd's database may grow to its quota of 2Gi, and members that need more memory are killed; use 2Gi or more",
+      expect.stringMatching(/^spec\.etcd\.autoCompaction is missing: .* or to None if clients compact$/),
     ]);
     const values = ["a", "b"];
     const inTwo = { matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values }] };
     const affinity = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [inTwo] } },
     };
-    expect(
-      (await person.create(named(), { replicas: 3, version: "3.6.16", podTemplate: template(AMPLE, { affinity }) }))
-        .warnings,
-    ).toEqual([
+    expect((await person.create(named(), { ...GOOD, podTemplate: template(AMPLE, { affinity }) })).warnings).toEqual([
       "spec.podTemplate.spec restricts members to two zones, a and b: the loss of one of them may lose the quorum; use three zones",
     ]);
     webhooks.asked.length = 0;
@@ -489,9 +490,7 @@ describe("EtcdClusters", () => {
     expect(refusal).toContain(
       `${REFUSED(name)}spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another claim: this one belongs to a member of other, `,
     );
-    expect(await person.create(name, { replicas: 3, version: "3.6.16", podTemplate: mounting("files") })).toEqual(
-      SILENCE,
-    );
+    expect(await person.create(name, { ...GOOD, podTemplate: mounting("files") })).toEqual(SILENCE);
   });
 
   test("are admitted with a warning when another admission policy would refuse their members", async () => {

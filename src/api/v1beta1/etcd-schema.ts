@@ -3,6 +3,8 @@ import { durationSchema, quantity } from "#api/common-schema.ts";
 
 /** Maximum number of extra flags. etcd has about a hundred. */
 const MAX_EXTRA_ARGS = 64;
+/** Maximum number of kept revisions, more than a database can hold. JSON in JavaScript is exact up to 9e15. */
+const MAX_KEPT_REVISIONS = 1_000_000_000_000;
 
 const backendQuotaSchema = z
   .object({
@@ -28,25 +30,31 @@ const backendQuotaSchema = z
 
 const autoCompactionSchema = z
   .object({
-    mode: z.enum(["Periodic", "Revision"]).describe("Periodic: by age. Revision: by number of revisions."),
-    retention: z
-      .string()
-      .max(32)
-      .describe("How much history is kept: for Periodic a duration such as 1h, for Revision a number such as 1000."),
+    mode: z
+      .enum(["Periodic", "Revision", "None"])
+      .describe(
+        "Periodic: etcd keeps the history of a period. Revision: it keeps a number of revisions. None: it keeps all history until a client compacts.",
+      ),
+    period: durationSchema("1m", "87600h").optional().describe("With Periodic: how much history is kept, such as 1h."),
+    revisions: z
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_KEPT_REVISIONS)
+      .optional()
+      .describe("With Revision: how many revisions are kept, such as 1000."),
   })
   .meta({
     "x-kubernetes-validations": [
       {
-        // etcd parses the number as an int64. The digits are counted first, because `duration()` fails beyond an int64.
-        rule: "self.mode == 'Periodic' ? self.retention.matches('^([0-9]{1,7}([.][0-9]{1,8})?(h|m|s))+$') && !self.retention.matches('[0-9]{6}([.][0-9]+)?h') && duration(self.retention) <= duration('87600h') : self.retention.matches('^[1-9][0-9]{0,17}$')",
+        rule: "has(self.period) == (self.mode == 'Periodic') && has(self.revisions) == (self.mode == 'Revision')",
         messageExpression:
-          "'retention is ' + self.retention + '; with mode ' + self.mode + ' it must be ' + (self.mode == 'Periodic' ? 'a duration of at most 87600h, such as 1h' : 'a number of at most 18 digits, such as 1000')",
-        message:
-          "retention must be a duration up to 87600h (such as 1h) with mode Periodic, and up to 18 digits (such as 1000) with mode Revision",
+          "'mode is ' + self.mode + ', with ' + (has(self.period) ? (has(self.revisions) ? 'period and revisions' : 'period') : (has(self.revisions) ? 'revisions' : 'neither period nor revisions')) + '; it must be Periodic with period, Revision with revisions, or None with neither'",
+        message: "mode must be Periodic with period, Revision with revisions, or None with neither",
       },
     ],
   })
-  .describe("Automatic compaction of old revisions. Without it etcd keeps all of them until a client compacts.");
+  .describe("Automatic compaction of old revisions. Without it etcd keeps all history, as with None.");
 
 export const etcdSchema = z
   .object({

@@ -104,17 +104,22 @@ const ETCD = {
      "type": "string",
      "enum": [
       "Periodic",
-      "Revision"
+      "Revision",
+      "None"
      ]
     },
-    "retention": {
+    "period": {
      "type": "string",
      "maxLength": 32
+    },
+    "revisions": {
+     "type": "integer",
+     "minimum": 1,
+     "maximum": 1000000000000
     }
    },
    "required": [
-    "mode",
-    "retention"
+    "mode"
    ]
   },
   "snapshotCount": {

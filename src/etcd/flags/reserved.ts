@@ -3,8 +3,7 @@
 
 const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] = [
   ["has a field of its own, spec.etcd.backendQuota", "quota-backend-bytes"],
-  ["has a field of its own, spec.etcd.autoCompaction.mode", "auto-compaction-mode"],
-  ["has a field of its own, spec.etcd.autoCompaction.retention", "auto-compaction-retention"],
+  ["has a field of its own, spec.etcd.autoCompaction", "auto-compaction-mode", "auto-compaction-retention"],
   ["has a field of its own, spec.etcd.snapshotCount", "snapshot-count"],
   ["has a field of its own, spec.etcd.heartbeatInterval", "heartbeat-interval"],
   ["has a field of its own, spec.etcd.electionTimeout", "election-timeout"],

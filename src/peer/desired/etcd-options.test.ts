@@ -94,7 +94,7 @@ test("options that the spec does not set are not passed to etcd", () => {
 test("options are passed as etcd's environment variables in etcd's units", () => {
   const etcd = {
     backendQuota: { mode: "Auto" },
-    autoCompaction: { mode: "Periodic", retention: "1h" },
+    autoCompaction: { mode: "Periodic", period: "1h" },
     snapshotCount: 5_000,
     heartbeatInterval: "0.25s",
     electionTimeout: "2s500ms",
@@ -107,8 +107,9 @@ test("options are passed as etcd's environment variables in etcd's units", () =>
     ETCD_HEARTBEAT_INTERVAL: "250",
     ETCD_ELECTION_TIMEOUT: "2500",
   });
-  const byRevision = optionVariables(spec({ autoCompaction: { mode: "Revision", retention: "1000" } }), undefined);
+  const byRevision = optionVariables(spec({ autoCompaction: { mode: "Revision", revisions: 1_000 } }), undefined);
   expect(byRevision).toEqual({ ETCD_AUTO_COMPACTION_MODE: "revision", ETCD_AUTO_COMPACTION_RETENTION: "1000" });
+  expect(optionVariables(spec({ autoCompaction: { mode: "None" } }), undefined)).toEqual({});
 });
 
 test("extraArgs are passed on the command line in a stable order", () => {
@@ -123,7 +124,7 @@ test("extraArgs are passed on the command line in a stable order", () => {
 describe("every field of spec.etcd", () => {
   const fields: Record<string, unknown> = {
     backendQuota: { mode: "Fixed", size: "4Gi" },
-    autoCompaction: { mode: "Periodic", retention: "1h" },
+    autoCompaction: { mode: "Periodic", period: "1h" },
     snapshotCount: 5_000,
     heartbeatInterval: "200ms",
     electionTimeout: "2s",

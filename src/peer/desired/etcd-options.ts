@@ -45,14 +45,22 @@ export function optionVariables(
   const quota = quotaBytes({ etcd, storage }, capacity);
   const variables = {
     ETCD_QUOTA_BACKEND_BYTES: quota,
-    ETCD_AUTO_COMPACTION_MODE: autoCompaction?.mode.toLowerCase(),
-    ETCD_AUTO_COMPACTION_RETENTION: autoCompaction?.retention,
+    ...compactionVariables(autoCompaction),
     ETCD_SNAPSHOT_COUNT: snapshotCount,
     ETCD_HEARTBEAT_INTERVAL: inMilliseconds(heartbeatInterval),
     ETCD_ELECTION_TIMEOUT: inMilliseconds(electionTimeout),
   };
   const defined = Object.entries(variables).filter(([, value]) => value !== undefined);
   return Object.fromEntries(defined.map(([name, value]) => [name, String(value)]));
+}
+
+/** Mode None sets no variable: without one etcd compacts nothing. */
+function compactionVariables(compaction: NonNullable<EtcdPeerSpec["etcd"]>["autoCompaction"]) {
+  if (compaction === undefined || compaction.mode === "None") return {};
+  return {
+    ETCD_AUTO_COMPACTION_MODE: compaction.mode.toLowerCase(),
+    ETCD_AUTO_COMPACTION_RETENTION: compaction.period ?? compaction.revisions,
+  };
 }
 
 /** `spec.etcd.extraArgs` as command-line arguments, sorted. */

@@ -12,7 +12,7 @@ import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
 import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
-import { quotaWarnings, resourceWarnings } from "#webhooks/checks/resources.ts";
+import { compactionWarnings, quotaWarnings, resourceWarnings } from "#webhooks/checks/resources.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
@@ -20,6 +20,26 @@ import { versionRefusals } from "#webhooks/checks/version.ts";
 function spec(given: object) {
   return clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", ...given });
 }
+
+const KEEPS_ALL = spec({ etcd: { autoCompaction: { mode: "None" } } });
+const compactions: readonly { name: string; given: object; before?: object; warns: boolean }[] = [
+  { name: "new, and without the field", given: spec({ etcd: {} }), warns: true },
+  { name: "new, and without options of etcd", given: spec({}), warns: true },
+  { name: "new, with mode None", given: KEEPS_ALL, warns: false },
+  { name: "there already, and without the field", given: spec({}), before: spec({}), warns: false },
+  { name: "there already, and the field is removed", given: spec({}), before: KEEPS_ALL, warns: false },
+];
+for (const { name, given, before, warns } of compactions)
+  test(`${warns ? "a" : "no"} warning about compaction for a cluster that is ${name}`, () => {
+    const warnings = compactionWarnings(spec(given), before === undefined ? undefined : spec(before));
+    expect(warnings).toHaveLength(warns ? 1 : 0);
+    // The API server shows 256 characters.
+    for (const text of warnings)
+      expect(text).toMatch(
+        /^spec\.etcd\.autoCompaction is missing: .{0,190}Periodic .* Revision .* None if clients compact$/,
+      );
+    for (const text of warnings) expect(text.length).toBeLessThanOrEqual(256);
+  });
 
 function withResources(resources: object) {
   return spec({ podTemplate: { spec: { containers: [{ name: "etcd", resources }] } } });

@@ -61,6 +61,14 @@ function smallerQuota(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined
   ];
 }
 
+/** Warns of a new cluster that does not state how much history it keeps. */
+export function compactionWarnings({ etcd }: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
+  if (before !== undefined || etcd?.autoCompaction !== undefined) return [];
+  return [
+    "spec.etcd.autoCompaction is missing: etcd keeps all history until a client compacts, and refuses every write at its quota. Set mode to Periodic with a period, to Revision with a number of revisions, or to None if clients compact",
+  ];
+}
+
 /** The database quota in bytes. */
 function quotaOf(spec: EtcdClusterSpec): bigint {
   return quotaBytes(spec) ?? DEFAULT_QUOTA;

@@ -49,12 +49,10 @@ const storage = some({
   selector: fc.record({ matchLabels: labels }),
 });
 
-const periodic = fc.constantFrom("1h", "0.5h", "1h30m", "90s", "87600h").map(retention("Periodic"));
-const revisions = fc.constantFrom("1", "1000", "999999999999999999").map(retention("Revision"));
-
-function retention(mode: string) {
-  return (text: string) => ({ mode, retention: text });
-}
+const periodic = fc
+  .constantFrom("1h", "0.5h", "1h30m", "90s", "87600h")
+  .map((period) => ({ mode: "Periodic", period }));
+const byRevision = fc.constantFrom(1, 1_000, 1_000_000_000_000).map((revisions) => ({ mode: "Revision", revisions }));
 
 /** Durations as people write them. */
 function durations(min: number, max: number): fc.Arbitrary<string> {
@@ -101,7 +99,7 @@ function etcd(version: string): fc.Arbitrary<Written> {
       fc.constant({ mode: "Auto" }),
       fc.constantFrom("64Mi", "1Ti", "2.5Gi", 4_294_967_296).map((size) => ({ mode: "Fixed", size })),
     ),
-    autoCompaction: fc.oneof(periodic, revisions),
+    autoCompaction: fc.oneof(periodic, byRevision, fc.constant({ mode: "None" })),
     snapshotCount: fc.integer({ min: 100, max: 10_000_000 }),
     extraArgs: extraArgs(version),
   });

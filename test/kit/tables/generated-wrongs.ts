@@ -75,10 +75,13 @@ const ofEtcd: readonly Wrong[] = [
   ...["9ms", "11s", "100", "1h"].map((value) => etcd("heartbeatInterval", value)),
   ...["49ms", "51s", ""].map((value) => etcd("electionTimeout", value)),
   ["electionTimeout", { etcd: { heartbeatInterval: "1s", electionTimeout: "4999ms" } }],
-  ["retention", { etcd: { autoCompaction: { mode: "Periodic", retention: "1000" } } }],
-  ["retention", { etcd: { autoCompaction: { mode: "Periodic", retention: "87601h" } } }],
-  ["retention", { etcd: { autoCompaction: { mode: "Revision", retention: "1h" } } }],
-  ["mode", { etcd: { autoCompaction: { mode: "Never", retention: "1h" } } }],
+  ...["1000", "59s", "87601h"].map(
+    (period): Wrong => ["spec.etcd.autoCompaction.period", { etcd: { autoCompaction: { mode: "Periodic", period } } }],
+  ),
+  ["spec.etcd.autoCompaction.revisions", { etcd: { autoCompaction: { mode: "Revision", revisions: 0 } } }],
+  etcd("autoCompaction", { mode: "Revision", period: "1h" }),
+  etcd("autoCompaction", { mode: "None", revisions: 1 }),
+  etcd("autoCompaction", { mode: "Never" }),
   ...["name", "data-dir", "unsafe-no-fsync", "cert-file", "quota-backend-bytes", "strict-reconfig-check"].map((name) =>
     flag(name),
   ),
