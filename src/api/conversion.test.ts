@@ -92,7 +92,11 @@ const side = {
   secretName: "my-etcd-peer-tls",
   trust: "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",
 };
-const memberTls = fc.constantFrom<object>({}, { peer: side }, { client: { ...side, verifyClients: false } });
+const memberTls = fc.constantFrom<object>(
+  {},
+  { peer: side },
+  { client: { ...side, clientCertificates: "NotRequired" } },
+);
 const betaCluster = fc
   .record(
     {

@@ -400,7 +400,7 @@ describe("an upgrade of the operator restarts no member", () => {
 const A = "-----BEGIN CERTIFICATE-----\nAAAA\nBBBB\n-----END CERTIFICATE-----\n";
 const B = "-----BEGIN CERTIFICATE-----\nCCCC\n-----END CERTIFICATE-----\n";
 const side = { secretName: "s", trust: A };
-const served = { ...side, verifyClients: true };
+const served = { ...side, clientCertificates: "Required" as const };
 
 function ofTls(tls: MemberTemplate["tls"]): string {
   return revisionOf(askedIn(clusterSpecSchema.parse({ replicas: 3, version: "3.6.16" }), tls));
@@ -446,7 +446,7 @@ describe("the revision of a template with TLS", () => {
       { peer: { ...side, trust: `${A}${B}` } },
       { client: served },
       { peer: { ...side, scheme: "http" } },
-      { client: { ...served, verifyClients: false } },
+      { client: { ...served, clientCertificates: "NotRequired" } },
       { client: { ...served, plaintext: true } },
       { peer: side, client: served },
       { peer: side, minVersion: "TLS1.3" },

@@ -154,7 +154,7 @@ function tlsMeaning(tls: MemberTemplate["tls"]): object | undefined {
     peer: peer && { ...sideMeaning(peer), scheme: peer.scheme === "https" ? undefined : peer.scheme },
     client: client && {
       ...sideMeaning(client),
-      verifyClients: client.verifyClients ?? true,
+      clientCertificates: client.clientCertificates ?? "Required",
       plaintext: client.plaintext === true ? true : undefined,
     },
     minVersion: minVersion === "TLS1.2" ? undefined : minVersion,

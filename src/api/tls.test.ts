@@ -72,7 +72,7 @@ test("user-provided Secrets have the names in spec.tls", () => {
     client: {
       provider: "Secret",
       secret: { serverSecretName: "b", operatorClientSecretName: "c" },
-      verifyClients: false,
+      clientCertificates: "NotRequired",
     },
   });
   expect([peerSecretName(cluster), serverSecretName(cluster), operatorSecretName(cluster)]).toEqual(["a", "b", "c"]);

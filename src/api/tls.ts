@@ -22,13 +22,13 @@ const VERSION = { minVersion: "TLS1.2" } as const;
 /** TLS configuration of a new cluster without spec.tls. */
 export const DEFAULT_TLS: Tls = {
   peer: { provider: "Operator" },
-  client: { provider: "Operator", verifyClients: true },
+  client: { provider: "Operator", clientCertificates: "Required" },
   ...VERSION,
 };
 /** No TLS: the value for v1alpha1 objects, which have no `spec.tls`. */
 export const NO_TLS: Tls = {
   peer: { provider: "None" },
-  client: { provider: "None", verifyClients: true },
+  client: { provider: "None", clientCertificates: "Required" },
   ...VERSION,
 };
 
@@ -49,8 +49,13 @@ export function peerSchemeOf(spec: Pick<EtcdClusterSpec, "tls">): Scheme {
 }
 
 /** Whether clients must present a certificate, when members serve TLS. */
-export function areClientsVerified({ tls }: Pick<EtcdClusterSpec, "tls">): boolean {
-  return (tls?.client as Partial<Tls["client"]> | undefined)?.verifyClients ?? true;
+export function areClientsVerified(spec: Pick<EtcdClusterSpec, "tls">): boolean {
+  return clientCertificatesOf(spec) === "Required";
+}
+
+/** What the spec requires of clients, when members serve TLS. */
+export function clientCertificatesOf({ tls }: Pick<EtcdClusterSpec, "tls">): Tls["client"]["clientCertificates"] {
+  return (tls?.client as Partial<Tls["client"]> | undefined)?.clientCertificates ?? "Required";
 }
 
 const DEFAULT_DURATION_MS = 2_160 * 60 * 60_000;

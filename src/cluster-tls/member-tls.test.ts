@@ -39,7 +39,10 @@ test("the TLS of the member template has the issued Secrets, the CAs and the opt
     minVersion: "TLS1.2",
   });
   const cipherSuites = ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"];
-  const strict = secured({}, { peer: { provider: "None" }, client: { verifyClients: false }, cipherSuites });
+  const strict = secured(
+    {},
+    { peer: { provider: "None" }, client: { clientCertificates: "NotRequired" }, cipherSuites },
+  );
   const { minVersion: _, ...plain } = tlsSpec({ client: { provider: "None" } });
   const inside = secured({}, { client: { provider: "None" } });
   const unfilled = { ...inside, cluster: { ...inside.cluster, spec: { ...inside.cluster.spec, tls: plain } } };
@@ -47,7 +50,7 @@ test("the TLS of the member template has the issued Secrets, the CAs and the opt
     peer: { secretName: "my-etcd-peer-tls", trust: own },
   });
   expect(memberTls(strict)).toStrictEqual({
-    client: { secretName: "my-etcd-server-tls", trust: own, verifyClients: false },
+    client: { secretName: "my-etcd-server-tls", trust: own, clientCertificates: "NotRequired" },
     minVersion: "TLS1.2",
     cipherSuites,
   });
@@ -127,7 +130,7 @@ describe("while several CAs are trusted, the template names the signer", () => {
       secretName: "my-etcd-server-tls",
       trust: both,
       signer: OWN.id,
-      verifyClients: true,
+      clientCertificates: "Required",
     });
   });
 

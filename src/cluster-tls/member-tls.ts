@@ -1,5 +1,5 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import { areClientsVerified, type Side } from "#api/tls.ts";
+import { clientCertificatesOf, type Side } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 import { clientSide } from "#cluster-tls/change/client-scheme.ts";
@@ -47,7 +47,7 @@ export const memberTls = remembered((snapshot): MemberTemplate["tls"] => {
     ...(peer === undefined ? {} : { peer }),
     ...(client === undefined
       ? {}
-      : { client: { ...client, verifyClients: areClientsVerified(effective.cluster.spec) } }),
+      : { client: { ...client, clientCertificates: clientCertificatesOf(effective.cluster.spec) } }),
     ...(minVersion === undefined ? {} : { minVersion }),
     ...(cipherSuites === undefined ? {} : { cipherSuites }),
   };

@@ -184,7 +184,7 @@ test("a common name has at most 64 characters, and with a password it is not a u
 });
 
 test("a binding has a certificate if the provider issues certificates and etcd verifies clients", () => {
-  const open = { client: { verifyClients: false } };
+  const open = { client: { clientCertificates: "NotRequired" } };
   expect([etcdOf(), MANAGED, PLAIN, etcdOf(open)].map(issuerOf)).toEqual([
     "Operator",
     "CertManager",
@@ -272,7 +272,7 @@ test("the status records only credentials that work", () => {
   expect(shown(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
 });
 
-const UNASKING = etcdOf({ client: { ...BROUGHT.spec.tls!.client, verifyClients: false } });
+const UNASKING = etcdOf({ client: { ...BROUGHT.spec.tls!.client, clientCertificates: "NotRequired" } });
 
 /** The cluster with condition UpToDate: all members run its spec. */
 function arrived(cluster: EtcdCluster, is: "True" | "False" = "True", type = "UpToDate"): EtcdCluster {
@@ -305,7 +305,7 @@ test.each<[string, UserSnapshot, string | undefined]>([
   ["is removed when it has expired", paired({ pair: { notAfterMs: Date.parse(AT) } }), "none"],
   ["is removed when it is unusable", paired({ pair: { trouble: "t" } }), "none"],
   ["stays when all members run the spec", paired({ cluster: arrived(BROUGHT) }), undefined],
-  ["stays while TLS without client verification is being removed", paired({ cluster: arrived(etcdOf({ client: { provider: "None", verifyClients: false } })) }), "keep"],
+  ["stays while TLS without client verification is being removed", paired({ cluster: arrived(etcdOf({ client: { provider: "None", clientCertificates: "NotRequired" } })) }), "keep"],
   ["is removed once no member verifies clients", paired({ cluster: arrived(UNASKING) }), "none"],
   ["stays while members restart without client verification", paired({ cluster: UNASKING }), undefined],
   ["stays while UpToDate is of an earlier generation", paired({ cluster: { ...arrived(UNASKING), metadata: { ...UNASKING.metadata, generation: 2 } } }), undefined],

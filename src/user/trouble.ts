@@ -23,5 +23,5 @@ function whyNoCertificate(spec: NonNullable<UserSnapshot["cluster"]>["spec"]): s
     return "the operator has no CA to sign certificates for clients (tls.client.provider is Secret)";
   return areClientsVerified(spec)
     ? undefined
-    : "members request no client certificates (tls.client.verifyClients is false)";
+    : "members request no client certificates (tls.client.clientCertificates is NotRequired)";
 }

@@ -216,7 +216,7 @@ describe("whether the annotation with TLS fields may be removed from a v1alpha1 
     },
     {
       name: "allowed with tls off and other client fields",
-      tls: { peer: none, client: { ...none, verifyClients: false, plaintextFor: "5m" } },
+      tls: { peer: none, client: { ...none, clientCertificates: "NotRequired", plaintextFor: "5m" } },
       isDropped: true,
     },
     { name: "refused if clients use tls", tls: { peer: none, client: { provider: "Operator" } }, isDropped: false },

@@ -58,13 +58,13 @@ test("the API server adds no default to a cluster without spec.tls", async () =>
 test("a cluster with an empty spec.tls gets the defaults", async () => {
   expect((await madeWith({})).spec.tls).toEqual({
     peer: { provider: "Operator" },
-    client: { provider: "Operator", verifyClients: true },
+    client: { provider: "Operator", clientCertificates: "Required" },
     minVersion: "TLS1.2",
   });
   const partly = { peer: { duration: "30m", renewBefore: "29m" }, client: { extraNames: ["etcd.example.com"] } };
   expect((await madeWith(partly)).spec.tls).toEqual({
     peer: { provider: "Operator", ...partly.peer },
-    client: { provider: "Operator", verifyClients: true, ...partly.client },
+    client: { provider: "Operator", clientCertificates: "Required", ...partly.client },
     minVersion: "TLS1.2",
   });
   const { spec } = await madeWith({ peer: { provider: "CertManager", certManager: ISSUER } });
@@ -76,7 +76,7 @@ test("a cluster with an empty spec.tls gets the defaults", async () => {
 const taken = [
   { peer: { provider: "None" }, client: { provider: "None" } },
   { client: { extraNames: ["10.1.2.3", "fd00::1", "::1", "*.example.com", "a", "a-b.c1"] } },
-  { client: { provider: "Secret", secret: SERVED, verifyClients: false }, minVersion: "TLS1.3" },
+  { client: { provider: "Secret", secret: SERVED, clientCertificates: "NotRequired" }, minVersion: "TLS1.3" },
   { peer: { provider: "CertManager", certManager: ISSUER, duration: "1h", renewBefore: "5m" } },
   {
     client: {
@@ -222,10 +222,10 @@ describe("on an existing cluster", () => {
     await expect(edited(secure, { peer: { provider: "Secret" } })).rejects.toThrow("peer.secret is missing");
   });
 
-  test("names, durations, verifyClients and minVersion may be changed", async () => {
+  test("names, durations, clientCertificates and minVersion may be changed", async () => {
     const secure = await madeWith({});
     await edited(secure, { peer: { duration: "24h" } });
-    await edited(secure, { client: { extraNames: ["a.b"], verifyClients: false, renewBefore: "24h" } });
+    await edited(secure, { client: { extraNames: ["a.b"], clientCertificates: "NotRequired", renewBefore: "24h" } });
     await edited(secure, { minVersion: "TLS1.3" });
   });
 });
@@ -242,7 +242,9 @@ test("the pod of a member with certificates is accepted under the Pod Security l
   await kube.create(NAMESPACES, draft, OPTIONS);
   const trust = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
   const side = { secretName: "a", trust };
-  const template = podTemplate(peer({ spec: { tls: { peer: side, client: { ...side, verifyClients: true } } } }));
+  const template = podTemplate(
+    peer({ spec: { tls: { peer: side, client: { ...side, clientCertificates: "Required" } } } }),
+  );
   const pod = {
     apiVersion: "v1",
     kind: "Pod",
@@ -267,7 +269,10 @@ test("the pod of a member with certificates is accepted under the Pod Security l
 test("the TLS fields of an EtcdPeer, also those of its previous template, are stored as written", async () => {
   const trust = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
   const signer = "0a".repeat(32);
-  const tls = { peer: { secretName: "a", trust, signer }, client: { secretName: "b", trust, verifyClients: false } };
+  const tls = {
+    peer: { secretName: "a", trust, signer },
+    client: { secretName: "b", trust, clientCertificates: "NotRequired" },
+  };
   const draft = {
     apiVersion: apiVersionOf(ETCD_PEERS),
     kind: "EtcdPeer",

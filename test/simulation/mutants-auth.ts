@@ -79,7 +79,7 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     {
       name: "login-stays",
       leaning: ASKED,
-      covered: "no cluster changes spec.tls.client.verifyClients in this world; see the mutants of TLS changes",
+      covered: "no cluster changes spec.tls.client.clientCertificates in this world; see the mutants of TLS changes",
     },
   ]),
   {

@@ -90,7 +90,7 @@ const forgetsAtOnce = given((shown, asked) =>
 );
 
 /** Members stop verifying clients. */
-const verifiesNoClients = given((shown) => ({ ...shown, verifyClients: false }));
+const verifiesNoClients = given((shown) => ({ ...shown, clientCertificates: "NotRequired" }));
 
 /** Rolling rules get a changed snapshot. */
 function rolling(change: (snapshot: ClusterSnapshot) => ClusterSnapshot): readonly Edit[] {

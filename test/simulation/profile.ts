@@ -132,7 +132,7 @@ const TLS: readonly object[] = [
   { peer: LIFE, client: LIFE },
   { peer: LIFE, client: LIFE },
   {},
-  { peer: LIFE, client: { ...LIFE, verifyClients: false } },
+  { peer: LIFE, client: { ...LIFE, clientCertificates: "NotRequired" } },
   { peer: NO_SIDE, client: LIFE },
   { peer: LIFE, client: NO_SIDE },
 ];

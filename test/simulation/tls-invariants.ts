@@ -14,7 +14,7 @@ import {
   trustConfigMapName,
 } from "#api/names.ts";
 import type { MemberTemplate } from "#api/revision.ts";
-import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
+import { clientCertificatesOf, providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { NEXT_KEY, textIn } from "#certificates/facts.ts";
@@ -377,7 +377,7 @@ export function wantedTls(world: World, { metadata, spec }: EtcdCluster): Member
   const { minVersion, cipherSuites } = spec.tls;
   return {
     ...(peer === undefined ? {} : { peer }),
-    ...(client === undefined ? {} : { client: { ...client, verifyClients: areClientsVerified(spec) } }),
+    ...(client === undefined ? {} : { client: { ...client, clientCertificates: clientCertificatesOf(spec) } }),
     ...(minVersion === undefined ? {} : { minVersion }),
     ...(cipherSuites === undefined ? {} : { cipherSuites }),
   };

@@ -14,7 +14,7 @@ export const authSchema = z
   );
 
 const VERIFIED =
-  "(self.tls.client.provider != 'None' && (!has(self.tls.client.verifyClients) || self.tls.client.verifyClients))";
+  "(self.tls.client.provider != 'None' && (!has(self.tls.client.clientCertificates) || self.tls.client.clientCertificates == 'Required'))";
 
 /**
  * Rules on the spec of an EtcdCluster. The webhook checks a spec without spec.tls, because its meaning depends on the
@@ -24,7 +24,7 @@ export const AUTH_NEEDS_CERTIFICATES = [
   {
     rule: `!has(self.auth) || !self.auth.enabled || !has(self.tls) || ${VERIFIED}`,
     messageExpression:
-      "'auth.enabled is true, and tls.client has provider ' + self.tls.client.provider + (has(self.tls.client.verifyClients) && !self.tls.client.verifyClients ? ' and verifyClients false' : '') + '; provider must be Operator, CertManager or Secret, and verifyClients true: by its certificate the operator logs in'",
-    message: "auth.enabled needs tls.client with verifyClients: by its certificate the operator logs in",
+      "'auth.enabled is true, and tls.client has provider ' + self.tls.client.provider + (has(self.tls.client.clientCertificates) && self.tls.client.clientCertificates != 'Required' ? ' and clientCertificates ' + self.tls.client.clientCertificates : '') + '; provider must be Operator, CertManager or Secret, and clientCertificates Required: by its certificate the operator logs in'",
+    message: "auth.enabled needs tls.client with clientCertificates Required: by its certificate the operator logs in",
   },
 ];

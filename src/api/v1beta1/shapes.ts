@@ -277,8 +277,12 @@ const CLUSTER_TLS = {
       "operatorClientSecretName"
      ]
     },
-    "verifyClients": {
-     "type": "boolean"
+    "clientCertificates": {
+     "type": "string",
+     "enum": [
+      "Required",
+      "NotRequired"
+     ]
     },
     "extraNames": {
      "maxItems": 32,
@@ -377,8 +381,12 @@ const MEMBER_TLS = {
     "signer": {
      "type": "string"
     },
-    "verifyClients": {
-     "type": "boolean"
+    "clientCertificates": {
+     "type": "string",
+     "enum": [
+      "Required",
+      "NotRequired"
+     ]
     },
     "plaintext": {
      "type": "boolean"

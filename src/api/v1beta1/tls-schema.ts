@@ -127,6 +127,8 @@ const peerSchema = z
   .meta({ "x-kubernetes-validations": providerRules("peer") })
   .describe("Between members: each shows a certificate to the others.");
 
+const clientCertificates = z.enum(["Required", "NotRequired"]).default("Required");
+
 const clientSchema = z
   .object({
     provider: z.enum(PROVIDERS).default("Operator").describe(PROVIDER),
@@ -142,10 +144,9 @@ const clientSchema = z
       })
       .optional()
       .describe("Required with provider Secret, and not allowed with any other."),
-    verifyClients: z
-      .boolean()
-      .default(true)
-      .describe("Whether clients must show a certificate. false: only members show one."),
+    clientCertificates: clientCertificates.describe(
+      "Required: members refuse a client without a certificate. NotRequired: only members show one.",
+    ),
     extraNames: z
       .array(extraName)
       .max(MAX_EXTRA_NAMES)
@@ -215,7 +216,7 @@ const CIPHER_RULES = [
 export const clusterTlsSchema = z
   .object({
     peer: peerSchema.default({ provider: "Operator" }),
-    client: clientSchema.default({ provider: "Operator", verifyClients: true }),
+    client: clientSchema.default({ provider: "Operator", clientCertificates: "Required" }),
     minVersion: minVersion.default("TLS1.2").describe("The oldest version of TLS that members accept."),
     ...protocol,
   })
@@ -275,7 +276,7 @@ export const memberTlsSchema = z
     client: z
       .object({
         ...side,
-        verifyClients: z.boolean().default(true).describe("Whether clients must show a certificate."),
+        clientCertificates: clientCertificates.describe("Required: the member refuses a client without a certificate."),
         plaintext: z.boolean().optional().describe("Whether clients are also served without TLS, at the same port."),
       })
       .optional()

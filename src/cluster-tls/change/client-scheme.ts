@@ -18,7 +18,7 @@ import type { TlsChange } from "./change.ts";
 
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
 type ServedStatus = Pick<NonNullable<NonNullable<EtcdClusterStatus["tls"]>["client"]>, "scheme" | "bothServedSince">;
-type ClientSide = Omit<NonNullable<MemberTls["client"]>, "verifyClients">;
+type ClientSide = Omit<NonNullable<MemberTls["client"]>, "clientCertificates">;
 
 /** The change of the scheme for clients, until they serve only the one that `spec.tls` requests. */
 export const clientSchemeChange = remembered((snapshot): TlsChange | undefined => {

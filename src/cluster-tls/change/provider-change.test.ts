@@ -126,8 +126,8 @@ test("a cluster changes the provider of one side alone", () => {
 });
 
 test("a change does not wait for client certificates that members do not require", () => {
-  const open = { client: { ...SECRET.client, verifyClients: false } };
-  const change = settled(secured({}, { client: { verifyClients: false } }));
+  const open = { client: { ...SECRET.client, clientCertificates: "NotRequired" } };
+  const change = settled(secured({}, { client: { clientCertificates: "NotRequired" } }));
   change.ask(open);
   change.bring(["server", "operator"]);
   change.run();

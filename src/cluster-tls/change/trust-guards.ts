@@ -80,7 +80,7 @@ export const trustKept: ClusterGuard = {
 /** Why a member that starts to require client certificates would reject the operator. */
 function whyOperatorRejected(snapshot: ClusterSnapshot, live: EtcdPeer, spec: EtcdPeerSpec | undefined) {
   const [next, before] = [spec, live.spec].map((each) => each?.tls?.client);
-  if (next?.verifyClients !== true || before?.verifyClients !== false) return undefined;
+  if (next?.clientCertificates !== "Required" || before?.clientCertificates !== "NotRequired") return undefined;
   const rejected = inUseOn(snapshot, "client").find((facts) => !vouches(next.trust, facts));
   if (rejected === undefined) return undefined;
   return `${live.metadata.name} would require client certificates and reject the operator's, in Secret ${rejected.secretName}`;

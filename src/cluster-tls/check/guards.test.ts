@@ -143,7 +143,9 @@ const bothLeaving = running(
   undefined,
   shows("my-etcd-peer-tls", ofBoth),
 );
-const clientsHave = (secretName: string, trust: string) => ({ client: { secretName, trust, verifyClients: true } });
+const clientsHave = (secretName: string, trust: string) => ({
+  client: { secretName, trust, clientCertificates: "Required" as const },
+});
 const withoutTls = switching({}, ["nothing", "nothing", "nothing"]);
 /** The EtcdPeer of the first member has certificates, and its pod has none. */
 const withTls = { ...switching({}, ["both", "nothing", "nothing"]), pods: withoutTls.pods };

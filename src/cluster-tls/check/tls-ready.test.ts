@@ -45,7 +45,7 @@ const ownNamed = secured(
   },
   { isOurs: false, by: THEIRS },
 );
-const OPEN = { ...BROUGHT, client: { ...BROUGHT.client, verifyClients: false } };
+const OPEN = { ...BROUGHT, client: { ...BROUGHT.client, clientCertificates: "NotRequired" } };
 const open = secured({}, OPEN, { isOurs: false, by: THEIRS });
 const MANAGED = {
   peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } },
@@ -381,7 +381,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "members require no client certificates and the application's is signed by another CA",
-    given: withMade(secured({}, { client: { verifyClients: false } }), { application: { by: NEXT } }),
+    given: withMade(secured({}, { client: { clientCertificates: "NotRequired" } }), { application: { by: NEXT } }),
     status: "True",
     reason: "CertificatesValid",
     says: "certificates are valid",

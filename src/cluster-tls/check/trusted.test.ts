@@ -68,14 +68,19 @@ test("no member lacks trust in a certificate with an unknown signer", () => {
 
 test("trustingAs takes trust and signer from the second template and keeps the rest", () => {
   const peer = { secretName: "my-etcd-peer-tls", trust: "A", signer: "a", scheme: "http" } as const;
-  const client = { secretName: "my-etcd-server-tls", trust: "A", verifyClients: true };
+  const client = { secretName: "my-etcd-server-tls", trust: "A", clientCertificates: "Required" as const };
   const own = { podTemplate, version: "3.6.16", tls: { minVersion: "TLS1.3", peer, client } } as const;
   const other = {
     podTemplate,
     version: "3.6.17",
     tls: {
       peer: { secretName: "my-etcd-peer-tls", trust: "B" },
-      client: { secretName: "my-etcd-server-tls", trust: "A, B", signer: "b", verifyClients: false },
+      client: {
+        secretName: "my-etcd-server-tls",
+        trust: "A, B",
+        signer: "b",
+        clientCertificates: "NotRequired" as const,
+      },
     },
   };
   expect(trustingAs(own, other)).toEqual({
@@ -84,7 +89,7 @@ test("trustingAs takes trust and signer from the second template and keeps the r
     tls: {
       minVersion: "TLS1.3",
       peer: { secretName: "my-etcd-peer-tls", trust: "B", scheme: "http" },
-      client: { secretName: "my-etcd-server-tls", trust: "A, B", signer: "b", verifyClients: true },
+      client: { secretName: "my-etcd-server-tls", trust: "A, B", signer: "b", clientCertificates: "Required" },
     },
   });
 });
@@ -96,6 +101,6 @@ test("trustingAs changes nothing when the side or the Secret of the second templ
   expect(trustingAs(own, theirs)).toEqual(own);
   expect(trustingAs(own, { podTemplate, version: "3.6.17" })).toEqual(own);
   expect(trustingAs({ podTemplate, version: "3.6.16" }, own)).toEqual({ podTemplate, version: "3.6.16" });
-  const client = { secretName: "my-etcd-peer-tls", trust: "B", verifyClients: true };
+  const client = { secretName: "my-etcd-peer-tls", trust: "B", clientCertificates: "Required" as const };
   expect(trustingAs(own, { podTemplate, version: "3.6.17", tls: { client } })).toEqual(own);
 });

@@ -46,8 +46,8 @@ function unnamed(given: ClusterSnapshot): ClusterSnapshot {
 }
 
 const brought = (tls: object) => secured({}, tls, { isOurs: false, by: THEIRS });
-const issued = { peer: { provider: "Operator" }, client: { provider: "Operator", verifyClients: true } };
-const verified = (side: object) => ({ ...side, verifyClients: true });
+const issued = { peer: { provider: "Operator" }, client: { provider: "Operator", clientCertificates: "Required" } };
+const verified = (side: object) => ({ ...side, clientCertificates: "Required" });
 
 const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
   { name: "both sides of provider Operator", given: edited(secured()), is: issued },
@@ -62,9 +62,9 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
     is: { peer: issued.peer, client: NONE },
   },
   {
-    name: "the value of verifyClients",
-    given: edited(secured({}, { client: { verifyClients: false } })),
-    is: { ...issued, client: { provider: "Operator", verifyClients: false } },
+    name: "the value of clientCertificates",
+    given: edited(secured({}, { client: { clientCertificates: "NotRequired" } })),
+    is: { ...issued, client: { provider: "Operator", clientCertificates: "NotRequired" } },
   },
   {
     name: "user-provided Secrets",

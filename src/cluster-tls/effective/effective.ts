@@ -119,7 +119,7 @@ export function recordedSource(
 ) {
   const recorded = (cluster.status?.tls?.certificates ?? []).map(({ name }) => name);
   const authority = secretNameOf(cluster, AUTHORITY_OF[side]);
-  const verify = "verifyClients" in rest ? { verifyClients: rest.verifyClients } : {};
+  const verify = "clientCertificates" in rest ? { clientCertificates: rest.clientCertificates } : {};
   const inUse = cluster.status?.tls?.[side]?.issuedBy;
   if (inUse !== undefined) return { ...inUse, ...verify };
   if (authority !== undefined && recorded.includes(authority)) return { provider: "Operator", ...verify };

@@ -37,7 +37,7 @@ const { trust: peers } = trusting.peers[0]!.spec.tls!.peer!;
 const { trust: clients } = trusting.peers[0]!.spec.tls!.client!;
 const brings = {
   peer: { secretName: "their-peer", trust: peers },
-  client: { secretName: "their-server", trust: clients, verifyClients: true },
+  client: { secretName: "their-server", trust: clients, clientCertificates: "Required" as const },
 };
 /** One member uses the user-provided Secret, or all do. */
 const showing = running(trusting, ["my-etcd-0"], brings);

@@ -101,17 +101,17 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
   {
     name: "has the previous peer Secret when the spec names a different one",
     given: leaving,
-    is: { peer: OWN_SIDE, client: { ...NOTHING, verifyClients: true } },
+    is: { peer: OWN_SIDE, client: { ...NOTHING, clientCertificates: "Required" } },
   },
   {
     name: "has the previous server Secret when the spec names a different one",
     given: turnedClients,
-    is: { peer: NOTHING, client: { ...OWN_SIDE, verifyClients: true } },
+    is: { peer: NOTHING, client: { ...OWN_SIDE, clientCertificates: "Required" } },
   },
   {
-    name: "has the requested verifyClients",
+    name: "has the requested clientCertificates",
     given: notAsking(turnedClients),
-    is: { peer: NOTHING, client: { ...OWN_SIDE, verifyClients: false } },
+    is: { peer: NOTHING, client: { ...OWN_SIDE, clientCertificates: "NotRequired" } },
   },
   { name: "does not exist when one side is turned off", given: asking(both, { peer: NOTHING }), is: undefined },
   {
@@ -124,21 +124,21 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
     given: asking(recorded(certified, { client: CLIENT }), {
       client: { ...CLIENT, secret: { ...CLIENT.secret, operatorClientSecretName: "another" } },
     }),
-    is: { peer: NOTHING, client: { ...CLIENT, verifyClients: true } },
+    is: { peer: NOTHING, client: { ...CLIENT, clientCertificates: "Required" } },
   },
   {
     name: "has the previous client side when only the server Secret has a new name",
     given: asking(recorded(certified, { client: CLIENT }), {
       client: { ...CLIENT, secret: { ...CLIENT.secret, serverSecretName: "another" } },
     }),
-    is: { peer: NOTHING, client: { ...CLIENT, verifyClients: true } },
+    is: { peer: NOTHING, client: { ...CLIENT, clientCertificates: "Required" } },
   },
   {
     name: "has the Secret that members use when nothing is recorded",
     given: recorded(leaving, undefined),
     is: {
       peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
-      client: { ...NOTHING, verifyClients: true },
+      client: { ...NOTHING, clientCertificates: "Required" },
     },
   },
   {
@@ -149,7 +149,7 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
   {
     name: "has the other Secret that one member uses when nothing is recorded",
     given: recorded(running(certified, ["my-etcd-2"], shows("their-peer", bundle(THEIRS))), undefined),
-    is: { peer: PEER, client: { ...NOTHING, verifyClients: true } },
+    is: { peer: PEER, client: { ...NOTHING, clientCertificates: "Required" } },
   },
   {
     name: "has the Secret that one member uses when nothing is recorded and other members have no TLS",
@@ -159,7 +159,7 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
       }),
       undefined,
     ),
-    is: { peer: PEER, client: { ...NOTHING, verifyClients: true } },
+    is: { peer: PEER, client: { ...NOTHING, clientCertificates: "Required" } },
   },
 ];
 

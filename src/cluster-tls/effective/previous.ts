@@ -38,7 +38,8 @@ export function withPreviousTls(cluster: EtcdCluster, members: Members): EtcdClu
 
 /** The fields of a side that do not depend on the provider. */
 function unchanged(tls: Tls, side: Side) {
-  return side === "client" ? { verifyClients: (tls.client as Partial<Tls["client"]> | undefined)?.verifyClients } : {};
+  const { clientCertificates } = (tls.client as Partial<Tls["client"]> | undefined) ?? {};
+  return side === "client" ? { clientCertificates } : {};
 }
 
 function previousSide(cluster: EtcdCluster, side: Side, members: Members): InUse[Side] {

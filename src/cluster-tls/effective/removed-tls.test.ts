@@ -9,7 +9,7 @@ import { whyTlsRemoved } from "./removed-tls.ts";
 
 const TRUST = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
 const PEER = { peer: { secretName: "p", trust: TRUST } };
-const CLIENT = { client: { secretName: "s", trust: TRUST, verifyClients: true } };
+const CLIENT = { client: { secretName: "s", trust: TRUST, clientCertificates: "Required" as const } };
 
 /** A cluster with this spec.tls and members with that TLS. */
 function asking(tls: object | undefined, has: EtcdPeerSpec["tls"] = {}): ClusterSnapshot {

@@ -21,20 +21,20 @@ import { dueOf, signerOf } from "./due.ts";
 const PURPOSES: readonly LeafPurpose[] = ["operator", "application", "server"];
 
 /** Members do not trust the CA of clients, and its certificates are missing. */
-function lost(verifyClients: boolean) {
-  const other = withMade(secured({}, { client: { verifyClients } }), {
+function lost(clientCertificates: string) {
+  const other = withMade(secured({}, { client: { clientCertificates } }), {
     clientCA: { by: NEXT, trust: bundle(NEXT, OWN) },
   });
   return withSeen(other, { operator: absent, application: absent, server: absent });
 }
 
 test.each([
-  { verifyClients: true, due: [] },
-  { verifyClients: false, due: ["operator", "application"] },
+  { clientCertificates: "Required", due: [] },
+  { clientCertificates: "NotRequired", due: ["operator", "application"] },
 ])(
-  "a CA that members do not trust issues only certificates that members do not verify, with verifyClients $verifyClients",
-  ({ verifyClients, due }) => {
-    const given = lost(verifyClients);
+  "a CA that members do not trust issues only certificates that members do not verify, with clientCertificates $clientCertificates",
+  ({ clientCertificates, due }) => {
+    const given = lost(clientCertificates);
     expect(PURPOSES.filter((purpose) => dueOf(given, purpose)?.what === "pair")).toEqual(due);
     const guard = CLUSTER_GUARDS.find(({ name }) => name === "trusted-first");
     const authority = made(given, "clientCA", { by: NEXT });

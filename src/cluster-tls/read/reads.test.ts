@@ -628,7 +628,10 @@ describe("a known certificate", () => {
     }
     expect(await held({ untilMs: nowMs + 2 * DAY_MS })).toBe(true);
     for (const wish of wrong) expect(await held(wish), JSON.stringify(wish)).toBe(false);
-    expect(await held({ untilMs: nowMs }, { client: { verifyClients: false } }), "members do not verify it").toBe(true);
+    expect(
+      await held({ untilMs: nowMs }, { client: { clientCertificates: "NotRequired" } }),
+      "members do not verify it",
+    ).toBe(true);
     // A certificate of the future is used, in its turn, once it is valid.
     expect(await held({ untilMs: nowMs + 2 * DAY_MS })).toBe(true);
     expect(await held({ fromMs: nowMs + DAY_MS })).toBe(false);
@@ -671,7 +674,7 @@ describe("a known certificate", () => {
 
   test("becomes the operator's identity although members do not trust its CA when they do not verify clients", async () => {
     const { look, reads, keyring, special } = await asked();
-    const lenient = { client: { verifyClients: false } };
+    const lenient = { client: { clientCertificates: "NotRequired" } };
     await look(asking(lenient));
     const other = await authority();
     const texts = dataOf(await leaf(other, OPERATORS), other.certificate);
@@ -747,7 +750,7 @@ describe("during a change of provider", () => {
     const labels = { "etcd.improbable.io/tls": "true" };
     special.set("their-operator", present({ ...labelled, metadata: { ...labelled.metadata, labels } }));
     const trust = ca.certificate;
-    const tls = { secretName: "my-etcd-server-tls", trust, verifyClients: true };
+    const tls = { secretName: "my-etcd-server-tls", trust, clientCertificates: "Required" as const };
     const members = running(given, undefined, { ...given.peers[0]!.spec.tls!, client: tls });
     const seen = await look(turning({ provider: "Operator" }), members);
     expect(Object.keys(seen?.previous ?? {}).sort()).toEqual(["application", "clientCA", "operator", "server"]);
@@ -801,7 +804,7 @@ describe("during a change of provider", () => {
   test("a Secret of an abandoned change that some members use is read as well", async () => {
     const { look, calls, reads } = await asked();
     const tls = given.peers[0]!.spec.tls!;
-    const abandoned = { secretName: "between-server", trust: ca.certificate, verifyClients: true };
+    const abandoned = { secretName: "between-server", trust: ca.certificate, clientCertificates: "Required" as const };
     const members = running(given, ["my-etcd-1"], { ...tls, client: abandoned });
     const seen = await look(turning({ provider: "Operator" }), members);
     expect(Object.keys(seen?.abandoned ?? {})).toEqual(["server"]);

@@ -101,7 +101,7 @@ describe("AuthReady", () => {
     [
       "is ClientCertificatesRequired when spec.auth.enabled is true and clients have no certificates",
       withAuth(cluster(), { state: NO_USERS }),
-      "False ClientCertificatesRequired: spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true. The operator logs in with its certificate",
+      "False ClientCertificatesRequired: spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and clientCertificates Required. The operator logs in with its certificate",
     ],
     [
       "is RootWithoutPassword when root was created without a password",

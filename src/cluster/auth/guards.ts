@@ -59,7 +59,7 @@ export const administratorFirst: ClusterGuard = {
 /** Whether the member requires a certificate of every client: it has no plain HTTP port. */
 function asksAll({ spec }: { readonly spec?: EtcdPeer["spec"] }): boolean {
   const { client } = spec?.tls ?? {};
-  return client?.verifyClients === true && client.plaintext !== true;
+  return client?.clientCertificates === "Required" && client.plaintext !== true;
 }
 
 /**

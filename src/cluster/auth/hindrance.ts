@@ -36,7 +36,7 @@ export function hindranceOf(snapshot: ClusterSnapshot): Hindrance | undefined {
   if (wanted === true && !doClientsShowCertificates(cluster.spec))
     return people(
       "ClientCertificatesRequired",
-      "spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true. The operator logs in with its certificate",
+      "spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and clientCertificates Required. The operator logs in with its certificate",
     );
   if (auth === undefined)
     return { reason: "AuthUnknown", message: "the operator has not asked etcd yet", isForPeople: false };
@@ -125,7 +125,7 @@ export function membersWithoutQuestion({ peers, pods }: ClusterSnapshot): readon
     .filter(({ metadata, spec }) => {
       const pod = pods.get(metadata.name);
       const isAsWanted = pod?.metadata.annotations?.[REVISION_ANNOTATION] === revisionOf(templateIn(spec));
-      return spec.tls?.client?.verifyClients !== true || !isAsWanted;
+      return spec.tls?.client?.clientCertificates !== "Required" || !isAsWanted;
     })
     .map(({ metadata }) => metadata.name);
 }

@@ -12,7 +12,7 @@ import { type PlanCase, testPlans } from "#kit/tables/cluster-plan.ts";
 // Plans for etcd's users.
 
 const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ours" } } } };
-const unverified = secured({}, { client: { verifyClients: false } });
+const unverified = secured({}, { client: { clientCertificates: "NotRequired" } });
 
 const lost = sickFor(secured({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 
@@ -277,7 +277,7 @@ test.each<{ given: ClusterSnapshot; says: string }>([
   },
   {
     given: withAuth(unverified, { state: NO_USERS }),
-    says: "spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true. The operator logs in with its certificate",
+    says: "spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and clientCertificates Required. The operator logs in with its certificate",
   },
   {
     given: guarded({ user: "" }),

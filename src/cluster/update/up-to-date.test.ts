@@ -278,7 +278,7 @@ function oldStillTrusted(): ClusterSnapshot {
   const trust = bundle(OWN, SOMEBODY);
   const turned = withMade(goingTo(secured(), THEIR_CLIENT), { server: BY_THEM, operator: BY_THEM });
   const { tls } = turned.peers[0]!.spec;
-  const client = { secretName: "their-server", trust, verifyClients: true };
+  const client = { secretName: "their-server", trust, clientCertificates: "Required" as const };
   return running(turned, undefined, { ...tls!, client });
 }
 

@@ -181,8 +181,8 @@ test("a member with only a peer certificate serves clients without TLS", () => {
   expect(template.spec?.containers[0]?.startupProbe).toEqual(plain.spec?.containers[0]?.startupProbe);
 });
 
-test("etcd gets no CA without verifyClients, since it would request client certificates", () => {
-  const changed = changedVariables({ client: { ...sides.client, verifyClients: false } });
+test("etcd gets no CA when client certificates are not required, since it would request them", () => {
+  const changed = changedVariables({ client: { ...sides.client, clientCertificates: "NotRequired" } });
   expect(Object.keys(changed).sort()).toEqual([
     "ETCDCTL_CACERT",
     "ETCDCTL_CERT",

@@ -50,7 +50,7 @@ export function tlsVariables({ tls, version }: Tls & Pick<EtcdPeerSpec, "version
   const { peer, client, minVersion, cipherSuites = [] } = tls ?? {};
   const variables: Record<string, string> = {
     ...(peer === undefined ? {} : peerVariables(version, host)),
-    ...(client === undefined ? {} : clientVariables(client.verifyClients)),
+    ...(client === undefined ? {} : clientVariables(client.clientCertificates === "Required")),
     ...(minVersion === "TLS1.3" ? { ETCD_TLS_MIN_VERSION: minVersion } : {}),
     ...(cipherSuites.length === 0 ? {} : { ETCD_CIPHER_SUITES: [...cipherSuites].sort().join(",") }),
   };
@@ -69,14 +69,12 @@ function peerVariables(version: string, host: string): Record<string, string> {
   };
 }
 
-/** The trusted CA is set only with verifyClients: with a CA, etcd requests client certificates in any case. */
-function clientVariables(verifyClients: boolean): Record<string, string> {
+/** The trusted CA is set only where client certificates are required: with a CA, etcd requests them in any case. */
+function clientVariables(areRequired: boolean): Record<string, string> {
   return {
     ETCD_CERT_FILE: `${CLIENT_TLS_PATH}/${CERTIFICATE_FILE}`,
     ETCD_KEY_FILE: `${CLIENT_TLS_PATH}/${KEY_FILE}`,
-    ...(verifyClients
-      ? { ETCD_TRUSTED_CA_FILE: `${CLIENT_TLS_PATH}/${TRUST_FILE}`, ETCD_CLIENT_CERT_AUTH: "true" }
-      : {}),
+    ...(areRequired ? { ETCD_TRUSTED_CA_FILE: `${CLIENT_TLS_PATH}/${TRUST_FILE}`, ETCD_CLIENT_CERT_AUTH: "true" } : {}),
   };
 }
 

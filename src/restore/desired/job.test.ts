@@ -87,7 +87,7 @@ describe("restore to a point in time:", () => {
   });
 
   test("auth stays enabled where the operator can log in, and is disabled while changes are replayed", () => {
-    const tls = { peer: { provider: "Operator" }, client: { provider: "Operator", verifyClients: true } };
+    const tls = { peer: { provider: "Operator" }, client: { provider: "Operator", clientCertificates: "Required" } };
     const auths = [
       { spec: { tls, auth: { enabled: true } }, kept: "Keep", lifted: "Lift" },
       { spec: { tls, auth: { enabled: false } }, kept: undefined, lifted: undefined },

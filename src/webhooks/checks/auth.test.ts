@@ -7,7 +7,7 @@ import { authRefusals } from "#webhooks/checks/auth.ts";
 
 const plain = cluster().cluster;
 const secure = secured().cluster;
-const unverified = secured({}, { client: { verifyClients: false } }).cluster;
+const unverified = secured({}, { client: { clientCertificates: "NotRequired" } }).cluster;
 const on = guarded({ recorded: true }).cluster;
 const wanting = (of: EtcdCluster, enabled = true): EtcdCluster => ({ ...of, spec: { ...of.spec, auth: { enabled } } });
 const fresh = leftOpen(cluster({ stage: "new" }).cluster);
@@ -16,7 +16,7 @@ function leftOpen(of: EtcdCluster): EtcdCluster {
   const { tls: _, ...spec } = of.spec;
   return { ...of, spec };
 }
-const NEED = /^it is true; it needs spec\.tls\.client .* verifyClients true/;
+const NEED = /^it is true; it needs spec\.tls\.client .* clientCertificates Required/;
 
 test.each<{ name: string; is: EtcdCluster; was?: EtcdCluster; refused?: readonly [string, RegExp] }>([
   { name: "auth is accepted with client certificates", is: wanting(secure), was: secure },

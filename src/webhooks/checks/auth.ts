@@ -7,7 +7,7 @@ import type { Refusal } from "#webhooks/admission-review.ts";
 //   of etcd.
 
 const NEED =
-  "it needs spec.tls.client with provider Operator, CertManager or Secret, and verifyClients true, because the operator logs in with its certificate";
+  "it needs spec.tls.client with provider Operator, CertManager or Secret, and clientCertificates Required, because the operator logs in with its certificate";
 
 /**
  * Refuses a spec with which the operator could not log in while auth is enabled. @param before the stored object;

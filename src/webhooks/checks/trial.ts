@@ -1,5 +1,5 @@
 import { peerName } from "#api/names.ts";
-import { areClientsVerified, peerSecretName, serverSecretName } from "#api/tls.ts";
+import { clientCertificatesOf, peerSecretName, serverSecretName } from "#api/tls.ts";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { newIdentity } from "#cluster/identity/desired/identity.ts";
@@ -55,9 +55,9 @@ const TRUST = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
 function certificates(cluster: EtcdCluster): EtcdPeerSpec["tls"] {
   const [peers, clients] = [peerSecretName(cluster), serverSecretName(cluster)];
   if (peers === undefined && clients === undefined) return undefined;
-  const verifyClients = areClientsVerified(cluster.spec);
+  const clientCertificates = clientCertificatesOf(cluster.spec);
   return {
     ...(peers === undefined ? {} : { peer: { secretName: peers, trust: TRUST } }),
-    ...(clients === undefined ? {} : { client: { secretName: clients, trust: TRUST, verifyClients } }),
+    ...(clients === undefined ? {} : { client: { secretName: clients, trust: TRUST, clientCertificates } }),
   };
 }

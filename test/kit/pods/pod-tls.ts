@@ -78,11 +78,11 @@ export async function planSecureEtcd(options: {
   version: EtcdVersionText;
   members: 1 | 3;
   tls?: Partial<NonNullable<EtcdPeerSpec["tls"]>>;
-  verifyClients?: boolean;
+  clientCertificates?: "Required" | "NotRequired";
   /** The scheme of peer URLs from the beginning; default: https. */
   born?: "http";
 }): Promise<SecureEtcd> {
-  const { version, verifyClients = true } = options;
+  const { version, clientCertificates = "Required" } = options;
   const [peerCA, clientCA] = await Promise.all([testAuthority(), testAuthority()]);
   const asked = options.born === "http" ? { peer: { provider: "None" } } : {};
   const spec = clusterSpecSchema.parse({ replicas: options.members, version, tls: asked });
@@ -94,7 +94,7 @@ export async function planSecureEtcd(options: {
   pods.secrets.set(SERVER_SECRET, secretOf(await clientCA.issue()));
   const tls = {
     peer: { secretName: PEER_SECRET, trust: peerCA.pem, ...(options.born && { scheme: options.born }) },
-    client: { secretName: SERVER_SECRET, trust: clientCA.pem, verifyClients },
+    client: { secretName: SERVER_SECRET, trust: clientCA.pem, clientCertificates },
     ...options.tls,
   };
   const members = identity.initialMembers.map(({ name }) => {

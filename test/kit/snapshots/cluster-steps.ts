@@ -155,12 +155,13 @@ export function issuing(snapshot: ClusterSnapshot, given: object = {}): ClusterS
   return { do: "issueLeaf", purpose: "peer", authority: seenOf(snapshot, "peerCA"), facts };
 }
 
-export const unasking = secured({}, { client: { verifyClients: false } });
+export const unasking = secured({}, { client: { clientCertificates: "NotRequired" } });
 
 /** Changes whether the first member requires client certificates. */
-export function asksClients(snapshot: ClusterSnapshot, verifyClients: boolean): ClusterStep {
+export function asksClients(snapshot: ClusterSnapshot, areRequired: boolean): ClusterStep {
   const { client, ...others } = peerOf(snapshot, "my-etcd-0").spec.tls!;
-  return speaking(snapshot, { ...others, client: { ...client!, verifyClients } });
+  const clientCertificates = areRequired ? "Required" : "NotRequired";
+  return speaking(snapshot, { ...others, client: { ...client!, clientCertificates } });
 }
 
 export function withoutList(snapshot: ClusterSnapshot): ClusterSnapshot {

@@ -36,7 +36,7 @@ export const turnedClients = withMade(
 
 export const clientsOf = (secretName: string, trust: string) => ({
   ...tlsOfAll,
-  client: { secretName, trust, verifyClients: true },
+  client: { secretName, trust, clientCertificates: "Required" as const },
 });
 
 export const clientsTrusting = running(turnedClients, undefined, clientsOf("my-etcd-server-tls", ofBoth));
@@ -44,7 +44,7 @@ export const clientsTrusting = running(turnedClients, undefined, clientsOf("my-e
 /** Client certificates are not required. */
 export function notAsking(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { tls } = snapshot.cluster.spec;
-  return asking(snapshot, { tls: { ...tls!, client: { ...tls!.client, verifyClients: false } } });
+  return asking(snapshot, { tls: { ...tls!, client: { ...tls!.client, clientCertificates: "NotRequired" } } });
 }
 
 export const BROUGHT = {

@@ -10,7 +10,7 @@ import { bundle, listedBy, OWN, secured, started, tlsSpec } from "./cluster-tls.
 type Tls = EtcdPeerSpec["tls"];
 
 const PEER = { secretName: "my-etcd-peer-tls", trust: bundle(OWN) };
-const CLIENT = { secretName: "my-etcd-server-tls", trust: bundle(OWN), verifyClients: true };
+const CLIENT = { secretName: "my-etcd-server-tls", trust: bundle(OWN), clientCertificates: "Required" as const };
 
 /** A member's TLS configuration at each stage of the change. */
 export const HAS = {

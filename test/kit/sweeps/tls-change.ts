@@ -188,9 +188,9 @@ export class ChangeRun {
         if (shown(side, name)?.mayBeShown === false && !isIssued(this.snapshot, shown(side, name)))
           told.push(`${name} shows ${mountedIn(pod, side)}, which is not for EtcdClusters`);
       const spec = this.snapshot.peers.find((peer) => peer.metadata.name === name)?.spec;
-      const { verifyClients, plaintext } = spec?.tls?.client ?? {};
+      const { clientCertificates, plaintext } = spec?.tls?.client ?? {};
       const isItsOwn = spec !== undefined && pod.metadata.annotations?.[REVISION_ANNOTATION] === revisionOf(spec);
-      if (this.users !== undefined && isItsOwn && (verifyClients !== true || plaintext === true))
+      if (this.users !== undefined && isItsOwn && (clientCertificates !== "Required" || plaintext === true))
         told.push(`${name} asks clients for no certificate, so that etcd knows nobody`);
     }
     if (this.users !== undefined && this.users.get(operator?.commonName ?? "")?.includes("root") !== true)

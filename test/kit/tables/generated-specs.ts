@@ -187,7 +187,9 @@ const secrets = { serverSecretName: "server-tls", operatorClientSecretName: "ope
 const tls = fc
   .tuple(
     some({ peer: tlsSide({ secretName: "members-tls" }, fc.constant({})) }),
-    some({ client: tlsSide(secrets, some({ extraNames, verifyClients: fc.boolean() })) }),
+    some({
+      client: tlsSide(secrets, some({ extraNames, clientCertificates: fc.constantFrom("Required", "NotRequired") })),
+    }),
     fc.constantFrom<Written>(
       {},
       { minVersion: "TLS1.3" },

@@ -147,7 +147,7 @@ const ofTls: readonly Wrong[] = [
   peers("peer.duration", { provider: "Secret", secret: { secretName: "members-tls" }, duration: "24h" }),
   peers("spec.tls.peer.duration", { provider: "Operator", duration: "5m" }),
   ["spec.tls.client.extraNames", { tls: { client: { provider: "Operator", extraNames: ["Etcd.example.com"] } } }],
-  ["spec.tls.client.verifyClients", { tls: { client: { provider: "Operator", verifyClients: "no" } } }],
+  ["spec.tls.client.clientCertificates", { tls: { client: { provider: "Operator", clientCertificates: "No" } } }],
   ["spec.tls.minVersion", { tls: { minVersion: "TLS1.1" } }],
   ["tls.cipherSuites", { tls: { minVersion: "TLS1.3", cipherSuites: ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"] } }],
 ];
