@@ -84,7 +84,7 @@ const clusterTls = fc.constantFrom<object>(
   DEFAULT_TLS,
   { peer: { provider: "None" }, minVersion: "TLS1.3" },
   {
-    peer: { provider: "Secret", secret: { secretName: "peers" } },
+    peer: { provider: "Secret", secret: { name: "peers" } },
     client: { provider: "CertManager", certManager: { issuerRef: { name: "corp" } }, extraNames: ["etcd.example.com"] },
   },
 );

@@ -160,7 +160,7 @@ describe("dry run: the provider of certificates may be edited", () => {
   const made = (provider: string) => ({
     provider,
     ...(provider === "Secret"
-      ? { secret: { secretName: "a", serverSecretName: "a", operatorClientSecretName: "b" } }
+      ? { secret: { name: "a", server: { name: "a" }, operator: { name: "b" } } }
       : {}),
     ...(provider === "CertManager" ? { certManager: { issuerRef: { name: "corp" } } } : {}),
   });

@@ -68,10 +68,10 @@ describe.each([
 
 test("user-provided Secrets have the names in spec.tls", () => {
   const cluster = withTls({
-    peer: { provider: "Secret", secret: { secretName: "a" } },
+    peer: { provider: "Secret", secret: { name: "a" } },
     client: {
       provider: "Secret",
-      secret: { serverSecretName: "b", operatorClientSecretName: "c" },
+      secret: { server: { name: "b" }, operator: { name: "c" } },
       clientCertificates: "NotRequired",
     },
   });
@@ -117,14 +117,14 @@ test.each([
 });
 
 test("the operator uses its previous client certificate until members use the new provider", () => {
-  const secret = { serverSecretName: "b", operatorClientSecretName: "c" };
+  const secret = { server: { name: "b" }, operator: { name: "c" } };
   const cluster = withTls({ client: { provider: "Secret", secret } });
   const showing = (client: object) =>
     ({ ...cluster, status: { tls: { client: { issuedBy: client } } } }) as EtcdCluster;
   expect(operatorSecretName(cluster)).toBe("c");
   expect(operatorSecretName(showing({ provider: "Operator" }))).toBe("my-etcd-operator-tls");
   expect(askedOperatorSecretName(showing({ provider: "Operator" }))).toBe("c");
-  const before = { provider: "Secret", secret: { ...secret, operatorClientSecretName: "d" } };
+  const before = { provider: "Secret", secret: { ...secret, operator: { name: "d" } } };
   expect(operatorSecretName(showing(before))).toBe("d");
   const none = withTls({ client: { provider: "None" } });
   expect(

@@ -96,20 +96,23 @@ export interface NamedSecret {
 
 /** Secrets that the spec names on this side. */
 export function namedSecrets({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side): readonly NamedSecret[] {
-  return Object.entries(tls?.[side]?.secret ?? {}).map(([key, name]) => ({
-    field: `spec.tls.${side}.secret.${key}`,
-    name,
-  }));
+  if (side === "peer") return namedIn("spec.tls.peer.secret", tls?.peer?.secret);
+  const { server, operator } = tls?.client?.secret ?? {};
+  return [...namedIn("spec.tls.client.secret.server", server), ...namedIn("spec.tls.client.secret.operator", operator)];
+}
+
+function namedIn(field: string, secret: { readonly name: string } | undefined): readonly NamedSecret[] {
+  return secret === undefined ? [] : [{ field: `${field}.name`, name: secret.name }];
 }
 
 /** Secret with members' peer certificate; `undefined` without peer TLS. */
 export function peerSecretName({ metadata, spec }: Asked): string | undefined {
-  return filledName(spec, "peer", peerCertificateName(metadata.name), spec.tls?.peer?.secret?.secretName);
+  return filledName(spec, "peer", peerCertificateName(metadata.name), spec.tls?.peer?.secret?.name);
 }
 
 /** Secret with members' server certificate; `undefined` without client TLS. */
 export function serverSecretName({ metadata, spec }: Asked): string | undefined {
-  return filledName(spec, "client", serverCertificateName(metadata.name), spec.tls?.client?.secret?.serverSecretName);
+  return filledName(spec, "client", serverCertificateName(metadata.name), spec.tls?.client?.secret?.server.name);
 }
 
 /**
@@ -117,7 +120,7 @@ export function serverSecretName({ metadata, spec }: Asked): string | undefined 
  * TLS.
  */
 export function askedOperatorSecretName({ metadata, spec }: Asked): string | undefined {
-  const brought = spec.tls?.client?.secret?.operatorClientSecretName;
+  const brought = spec.tls?.client?.secret?.operator.name;
   return filledName(spec, "client", operatorCertificateName(metadata.name), brought);
 }
 

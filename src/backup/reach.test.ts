@@ -13,7 +13,7 @@ import type { Job } from "#kube/kinds.ts";
 
 // A cluster switches to or from TLS, or to another provider, while a Job of a backup runs.
 
-const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
+const secret = { server: { name: "theirs" }, operator: { name: "mine" } };
 const BROUGHT = { provider: "Secret", secret };
 const OPERATOR = { provider: "Operator" };
 const NONE = { provider: "None" };

@@ -127,7 +127,7 @@ test("a cached Job shows its agent's task and Secret, so a new way to reach the 
   const over =
     "EtcdCluster my-etcd is now reached over TLS with Secret my-etcd-operator-tls instead of over plain HTTP";
   expect(otherReach({ ...keptIn(plain), cluster: secured.cluster })).toBe(over);
-  const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
+  const secret = { server: { name: "theirs" }, operator: { name: "mine" } };
   const brought = overTls({ client: { provider: "Secret", secret } });
   expect(otherReach({ ...keptIn(secured), cluster: brought })).toContain("with Secret mine instead of");
 });

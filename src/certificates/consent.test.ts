@@ -18,7 +18,7 @@ test.each([
   expect(mayBeShown(secretOf(name, {}, { labels }))).toBe(is);
 });
 
-const secret = { serverSecretName: "server", operatorClientSecretName: "mine" };
+const secret = { server: { name: "server" }, operator: { name: "mine" } };
 const brought = overTls({ client: { provider: "Secret", secret } });
 const recorded = { name: "mine", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" };
 

@@ -22,7 +22,7 @@ export function mayConnectWith(
   const { secretName } = facts;
   if (facts.mayBeShown || providerOf(spec, "client") !== "Secret" || isOwnSecret(cluster, facts)) return true;
   // While the cluster changes to a user's Secret, the operator's earlier certificate stays in use without a label.
-  const isFormer = spec.tls?.client.secret?.operatorClientSecretName !== secretName;
+  const isFormer = spec.tls?.client.secret?.operator.name !== secretName;
   const { provider = "Secret" } = status?.tls?.client?.issuedBy ?? {};
   if (isFormer && provider !== "Secret") return true;
   return (status?.tls?.certificates ?? []).some(({ name }) => name === secretName);

@@ -32,7 +32,7 @@ test("a client certificate that is not in the keyring is read by its name, once"
 });
 
 test("a user-provided Secret is read by its name and used only with its label", async () => {
-  const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
+  const secret = { server: { name: "theirs" }, operator: { name: "mine" } };
   const brought = overTls({ client: { provider: "Secret", secret } });
   const withheld = await known(brought, present(secretOf("mine", data)));
   expect(withheld.asked).toEqual(["foo/mine"]);

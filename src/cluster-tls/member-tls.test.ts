@@ -141,13 +141,13 @@ describe("while several CAs are trusted, the template names the signer", () => {
   });
 
   test("but not for user-provided certificates, because only the user knows when a rotation is complete", () => {
-    const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const peer = { provider: "Secret", secret: { name: "their-peer" } };
     const brought = secured({}, { peer }, { isOurs: false, trust: both });
     expect(memberTls(brought)?.peer).toStrictEqual({ secretName: "their-peer", trust: both });
   });
 
   test("while members begin to trust an additional CA", () => {
-    const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const peer = { provider: "Secret", secret: { name: "their-peer" } };
     const asked = withMade(goingTo(running(added), { peer }), { peer: { by: THEIRS, isOurs: false } });
     const all = bundle(OWN, NEXT, THEIRS);
     expect(stageOf(providerChanges(asked).peer)).toBe("AcceptBoth");
@@ -185,7 +185,7 @@ test("no member gets the bundle of a certificate that others do not trust", () =
 });
 
 describe("certificates of another provider", () => {
-  const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+  const peer = { provider: "Secret", secret: { name: "their-peer" } };
   const spec = tlsSpec({ peer });
   const trustIn = (snapshot: ClusterSnapshot) => [...certificatesIn(memberTls(snapshot)!.peer!.trust)].sort();
   const nameIn = (snapshot: ClusterSnapshot) => memberTls(snapshot)?.peer?.secretName;
@@ -225,7 +225,7 @@ describe("certificates of another provider", () => {
     expect([nameIn(shown), trustIn(shown)]).toEqual(["their-peer", [...certificatesIn(bundle(THEIRS))]]);
   });
 
-  const named = (secretName: string) => tlsSpec({ peer: { provider: "Secret", secret: { secretName } } });
+  const named = (secretName: string) => tlsSpec({ peer: { provider: "Secret", secret: { name: secretName } } });
   const three = [...certificatesIn(bundle(OWN, THEIRS, NEXT))].sort();
 
   /** Another source is requested and missing; the certificates in use were read. */

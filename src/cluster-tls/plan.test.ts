@@ -41,10 +41,10 @@ const withServer = withMade(withPeerPair, { server: {} });
 const withAll = withMade(withServer, { operator: {}, application: {} });
 
 const SECRETS_OF = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
 };
 const brought = secured({}, SECRETS_OF, { isOurs: false, by: THEIRS });
@@ -76,7 +76,7 @@ function hosts(...ordinals: readonly number[]): readonly string[] {
  */
 function turningTo(next: object, names: readonly string[] = hosts(0, 1, 2)): ClusterSnapshot {
   const three = withMade(brought, { peer: { isOurs: false, by: THEIRS, names } });
-  const other = { ...SECRETS_OF, peer: { provider: "Secret", secret: { secretName: "their-next" } } };
+  const other = { ...SECRETS_OF, peer: { provider: "Secret", secret: { name: "their-next" } } };
   const turned = withMade(goingTo(three, other), { peer: { isOurs: false, names: ["*.my-etcd.foo.svc"], ...next } });
   return wanting({ ...turned, certificates: { ...turned.certificates, requests: {} } }, 5);
 }
@@ -194,9 +194,9 @@ function unsigned(all: { readonly [purpose in LeafPurpose]?: Parameters<typeof m
   };
 }
 
-function asksFor(snapshot: ClusterSnapshot, serverSecretName: string): ClusterSnapshot {
+function asksFor(snapshot: ClusterSnapshot, server: string): ClusterSnapshot {
   const { cluster: live } = snapshot;
-  const secret = { serverSecretName, operatorClientSecretName: "third-operator" };
+  const secret = { server: { name: server }, operator: { name: "third-operator" } };
   const tls = tlsSpec({ client: { provider: "Secret", secret } });
   return { ...snapshot, cluster: { ...live, spec: { ...live.spec, tls } } };
 }

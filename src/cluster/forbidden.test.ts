@@ -316,11 +316,11 @@ const secure = secured();
 const [peerCA, peerPair] = [secure.certificates?.peerCA, secure.certificates?.peer];
 if (peerCA?.is !== "present" || peerPair?.is !== "present") throw new Error("the certificates are missing");
 const secureTls = secure.peers[0]!.spec.tls!;
-const THEIR_PEER = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
+const THEIR_PEER = { peer: { provider: "Secret", secret: { name: "their-peer" } } };
 /** Members trust OWN, and have a certificate of another CA. */
 const oldPair = withMade(secure, { peer: { by: TLS_THEIRS, trust: bundle(TLS_THEIRS, OWN) } });
 const { tls: _, ...spec } = oldPair.cluster.spec;
-const theirPeer = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
+const theirPeer = { peer: { provider: "Secret", secret: { name: "their-peer" } } };
 const turned = withMade(goingTo(secure, theirPeer), { peer: { by: TLS_THEIRS, isOurs: false } });
 
 /** The step that gives the first member this Secret and CA bundle. */

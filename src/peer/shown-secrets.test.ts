@@ -10,10 +10,10 @@ import { secretsShownBy, shownSecrets } from "#peer/shown-secrets.ts";
 
 const OPERATOR = { provider: "Operator" } as const;
 const NONE = { provider: "None" } as const;
-const PEERS = { provider: "Secret", secret: { secretName: "their-peer" } } as const;
+const PEERS = { provider: "Secret", secret: { name: "their-peer" } } as const;
 const CLIENTS = {
   provider: "Secret",
-  secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
 } as const;
 const ISSUER = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } as const;
 
@@ -63,7 +63,7 @@ describe("members of a cluster may mount", () => {
       given: {
         tls: {
           peer: NONE,
-          client: { provider: "Secret", secret: { serverSecretName: "one", operatorClientSecretName: "one" } },
+          client: { provider: "Secret", secret: { server: { name: "one" }, operator: { name: "one" } } },
         },
         recorded: ["one"],
       },
@@ -72,7 +72,7 @@ describe("members of a cluster may mount", () => {
     {
       name: "a peer Secret that is also the operator's client Secret",
       given: {
-        tls: { peer: { provider: "Secret", secret: { secretName: "their-operator" } }, client: CLIENTS },
+        tls: { peer: { provider: "Secret", secret: { name: "their-operator" } }, client: CLIENTS },
         recorded: ["their-server", "their-operator"],
       },
       is: ["their-server", "their-operator"],
@@ -84,7 +84,7 @@ describe("members of a cluster may mount", () => {
           peer: NONE,
           client: {
             provider: "Secret",
-            secret: { serverSecretName: "their-operator", operatorClientSecretName: "new" },
+            secret: { server: { name: "their-operator" }, operator: { name: "new" } },
           },
         },
         recorded: ["their-server", "their-operator", "new"],

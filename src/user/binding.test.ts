@@ -21,7 +21,7 @@ const byCertificate = { spec: { authentication: { type: "Certificate" } } };
 const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ca" } } } };
 const MANAGED = etcdOf(CERT_MANAGER);
 const BROUGHT = etcdOf({
-  client: { provider: "Secret", secret: { serverSecretName: "a", operatorClientSecretName: "b" } },
+  client: { provider: "Secret", secret: { server: { name: "a" }, operator: { name: "b" } } },
 });
 const PLAIN = etcdOf(null);
 const asks = { annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "1" } };

@@ -111,8 +111,8 @@ test("a new cluster results in a dry run and a list of its claims, and no other 
 });
 
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "peers" } },
-  client: { provider: "Secret", secret: { serverSecretName: "server", operatorClientSecretName: "own" } },
+  peer: { provider: "Secret", secret: { name: "peers" } },
+  client: { provider: "Secret", secret: { server: { name: "server" }, operator: { name: "own" } } },
 };
 const FOR_CLUSTERS = { namespace: "foo", name: "a", labels: { "etcd.improbable.io/tls": "true" } };
 const secret = (...keys: readonly string[]) =>
@@ -125,8 +125,8 @@ describe("user-provided certificates", () => {
     const { allowed, warnings } = await ask({ object: object({ tls: BROUGHT }) });
     expect(allowed).toBe(true);
     expect(warnings).toEqual([
-      'spec.tls.client.secret.serverSecretName is server: this Secret does not exist yet; it must have tls.crt, tls.key and ca.crt, and the label etcd.improbable.io/tls: "true"',
-      "spec.tls.client.secret.operatorClientSecretName is own: this Secret has no tls.key and no ca.crt; it must have tls.crt, tls.key and ca.crt",
+      'spec.tls.client.secret.server.name is server: this Secret does not exist yet; it must have tls.crt, tls.key and ca.crt, and the label etcd.improbable.io/tls: "true"',
+      "spec.tls.client.secret.operator.name is own: this Secret has no tls.key and no ca.crt; it must have tls.crt, tls.key and ca.crt",
     ]);
     expect(calls.filter((call) => call.startsWith("find")).sort()).toEqual([
       "find secrets own",
@@ -139,7 +139,7 @@ describe("user-provided certificates", () => {
     for (const name of ["peers", "server"]) secrets.set(name, secret("tls.crt", "tls.key", "ca.crt"));
     secrets.set("own", present({ metadata: { namespace: "foo", name: "own" }, data: {} }));
     expect((await ask({ object: object({ tls: BROUGHT }) })).warnings).toEqual([
-      "spec.tls.client.secret.operatorClientSecretName is own: it lacks the label that lets EtcdClusters use it: kubectl -n foo label secret own etcd.improbable.io/tls=true",
+      "spec.tls.client.secret.operator.name is own: it lacks the label that lets EtcdClusters use it: kubectl -n foo label secret own etcd.improbable.io/tls=true",
     ]);
   });
 
@@ -151,7 +151,7 @@ describe("user-provided certificates", () => {
   test("are read when their names change, not at every edit", async () => {
     const before = object({ tls: BROUGHT });
     await ask({ operation: "UPDATE", object: object({ tls: BROUGHT, replicas: 5 }), oldObject: before });
-    const moved = { ...BROUGHT, peer: { provider: "Secret", secret: { secretName: "others" } } };
+    const moved = { ...BROUGHT, peer: { provider: "Secret", secret: { name: "others" } } };
     await ask({ operation: "UPDATE", object: object({ tls: moved }), oldObject: before });
     expect(calls.filter((call) => call.startsWith("find"))).toEqual(["find secrets others"]);
   });
@@ -175,10 +175,11 @@ describe("user-provided certificates", () => {
   });
 
   test("may not be in Secrets of the operator or an EtcdUser, except under unchanged names", async () => {
-    const named = (secretName: string) => object({ tls: { peer: { provider: "Secret", secret: { secretName } } } });
+    const named = (secretName: string) =>
+      object({ tls: { peer: { provider: "Secret", secret: { name: secretName } } } });
     const own = named("my-etcd-peer-tls");
     expect((await ask({ object: own })).status?.message).toContain(
-      "spec.tls.peer.secret.secretName: it is my-etcd-peer-tls: this name is reserved for the operator's own Secrets of EtcdCluster my-etcd; copy the Secret to another name",
+      "spec.tls.peer.secret.name: it is my-etcd-peer-tls: this name is reserved for the operator's own Secrets of EtcdCluster my-etcd; copy the Secret to another name",
     );
     for (const name of ["my-app-binding", "my-app-binding-tls"])
       expect((await ask({ object: named(name) })).status?.message).toContain(
@@ -201,7 +202,7 @@ describe("user-provided certificates", () => {
     const [manager, off] = [{ provider: "CertManager" }, { provider: "None" }];
     expect(await edited({ ...before.spec.tls, client: manager })).toBeUndefined();
     expect(await edited({ ...before.spec.tls, client: off })).toBeUndefined();
-    const others = { provider: "Secret", secret: { secretName: "others" } };
+    const others = { provider: "Secret", secret: { name: "others" } };
     expect(await edited({ ...before.spec.tls, peer: others })).toBeUndefined();
     expect(await edited(before.spec.tls)).toBeUndefined();
     expect(await edited({ peer: BROUGHT.peer })).toBeUndefined();
@@ -568,6 +569,23 @@ describe("an AdmissionReview is refused as invalid:", () => {
       name: "a number as a flag's value",
       body: review({ object: object({ etcd: { extraArgs: { a: 1 } } }) }),
       says: 'spec.etcd.extraArgs["a"] is 1; it must be a string',
+    },
+    {
+      name: "a Secret for members without a name",
+      body: review({ object: object({ tls: { peer: { provider: "Secret", secret: {} } } }) }),
+      says: "spec.tls.peer.secret.name is missing; it must be",
+    },
+    {
+      name: "Secrets for clients without the operator's",
+      body: review({ object: object({ tls: { client: { provider: "Secret", secret: { server: { name: "a" } } } } }) }),
+      says: "spec.tls.client.secret.operator is missing; it must be",
+    },
+    {
+      name: "a number as the name of a Secret for clients",
+      body: review({
+        object: object({ tls: { client: { secret: { server: { name: 1 }, operator: { name: "a" } } } } }),
+      }),
+      says: "spec.tls.client.secret.server.name is 1; it must be",
     },
     {
       name: "a number as spec.podTemplate",

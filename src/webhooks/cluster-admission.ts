@@ -272,8 +272,7 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
   const tls = record(spec.tls ?? {}, `${where}.spec.tls`);
   for (const side of ["peer", "client"]) {
     const { secret, extraNames = [] } = record(tls[side] ?? {}, `${where}.spec.tls.${side}`);
-    for (const [field, name] of Object.entries(record(secret ?? {}, `${where}.spec.tls.${side}.secret`)))
-      text(name, `${where}.spec.tls.${side}.secret.${field}`);
+    secretIn(secret, side, `${where}.spec.tls.${side}.secret`);
     if (!Array.isArray(extraNames)) throw invalid(`${where}.spec.tls.${side}.extraNames must be a list`);
     for (const name of extraNames) text(name, `${where}.spec.tls.${side}.extraNames`);
   }
@@ -283,6 +282,15 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
     if (typeof value !== "string")
       throw invalid(`${where}.spec.etcd.extraArgs[${told(flag)}] is ${told(value)}; it must be a string`);
   return object as EtcdCluster;
+}
+
+function secretIn(secret: unknown, side: string, where: string): void {
+  if (secret === undefined) return;
+  const named = record(secret, where);
+  if (side === "peer") text(named.name, `${where}.name`);
+  else
+    for (const field of ["server", "operator"])
+      text(record(named[field], `${where}.${field}`).name, `${where}.${field}.name`);
 }
 
 /** Kubernetes omits 0. */

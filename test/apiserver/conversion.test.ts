@@ -39,7 +39,7 @@ const BETA = ETCD_CLUSTERS as unknown as Resource<Cluster>;
 const ALPHA: Resource<Cluster> = { ...BETA, version: "v1alpha1" };
 
 /** Valid names of Secrets that look like a provider. */
-const NAMED_NONE = { serverSecretName: "none", operatorClientSecretName: "provider-none" };
+const NAMED_NONE = { server: { name: "none" }, operator: { name: "provider-none" } };
 
 const BINDINGS = resource<KubeObject>({
   group: "admissionregistration.k8s.io",

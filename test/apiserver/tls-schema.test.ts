@@ -49,7 +49,7 @@ async function identified(cluster: EtcdCluster): Promise<EtcdCluster> {
 }
 
 const ISSUER = { issuerRef: { name: "corp" } };
-const SERVED = { serverSecretName: "a", operatorClientSecretName: "b" };
+const SERVED = { server: { name: "a" }, operator: { name: "b" } };
 
 test("the API server adds no default to a cluster without spec.tls", async () => {
   expect((await madeWith(undefined)).spec).not.toHaveProperty("tls");
@@ -106,15 +106,15 @@ const refused: { tls: object; says: string }[] = [
     says: "client.secret is missing, and provider is Secret; it must be given with Secret, and with nothing else",
   },
   {
-    tls: { peer: { provider: "None", secret: { secretName: "a" } } },
+    tls: { peer: { provider: "None", secret: { name: "a" } } },
     says: "peer.secret is given, and provider is None; it must be given with Secret, and with nothing else",
   },
   {
-    tls: { client: { provider: "Secret", secret: { serverSecretName: "a" } } },
-    says: "operatorClientSecretName: Required value",
+    tls: { client: { provider: "Secret", secret: { server: { name: "a" } } } },
+    says: "secret.operator: Required value",
   },
   {
-    tls: { peer: { provider: "Secret", secret: { secretName: "a" }, duration: "24h" } },
+    tls: { peer: { provider: "Secret", secret: { name: "a" }, duration: "24h" } },
     says: "peer.duration or renewBefore is given, and provider is Secret; they must be left out",
   },
   {
@@ -208,10 +208,10 @@ describe("on an existing cluster", () => {
   });
 
   test("every change of provider is allowed, and names of Secrets and issuers may change", async () => {
-    const peers = { provider: "Secret", secret: { secretName: "a" } };
+    const peers = { provider: "Secret", secret: { name: "a" } };
     const secure = await madeWith({});
     await edited(secure, { peer: peers, client: BROUGHT });
-    await edited(secure, { peer: { secret: { secretName: "b" } }, client: { secret: { serverSecretName: "other" } } });
+    await edited(secure, { peer: { secret: { name: "b" } }, client: { secret: { server: { name: "other" } } } });
     const issued = { ...ISSUED, secret: null };
     await edited(secure, { peer: issued, client: issued });
     const another = { certManager: { issuerRef: { name: "other", kind: "ClusterIssuer" } } };

@@ -41,8 +41,8 @@ test("members start when the provided Secrets have the label, and until then TLS
   await cluster.create({
     replicas: 1,
     tls: {
-      peer: { provider: "Secret", secret: { secretName: "peers" } },
-      client: { provider: "Secret", secret: { serverSecretName: "server", operatorClientSecretName: "mine" } },
+      peer: { provider: "Secret", secret: { name: "peers" } },
+      client: { provider: "Secret", secret: { server: { name: "server" }, operator: { name: "mine" } } },
     },
   } as never);
   const { status } = await cluster.untilCondition("TLSReady", "False", "SecretNotAllowed");

@@ -151,7 +151,7 @@ const object = {
     etcd: { extraArgs: { "max-txn-ops": "128", "auto-compaction-retention": "1h" } },
     tls: {
       peer: { provider: "Operator", extraNames: ["a.example"] },
-      client: { provider: "Secret", secret: { serverSecretName: "server", operatorClientSecretName: "own" } },
+      client: { provider: "Secret", secret: { server: { name: "server" }, operator: { name: "own" } } },
     },
     networkPolicy: {
       enabled: true,

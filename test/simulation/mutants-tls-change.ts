@@ -16,10 +16,10 @@ import { credulousRestart } from "./mutants-cluster.ts";
 // as soon as any party is cut off.
 
 const SECRET = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
 };
 const BROUGHT = ["peer", "server", "operator"] as const;

@@ -195,14 +195,14 @@ const CLUSTER_TLS = {
     "secret": {
      "type": "object",
      "properties": {
-      "secretName": {
+      "name": {
        "type": "string",
        "minLength": 1,
        "maxLength": 253
       }
      },
      "required": [
-      "secretName"
+      "name"
      ]
     },
     "duration": {
@@ -261,20 +261,36 @@ const CLUSTER_TLS = {
     "secret": {
      "type": "object",
      "properties": {
-      "serverSecretName": {
-       "type": "string",
-       "minLength": 1,
-       "maxLength": 253
+      "server": {
+       "type": "object",
+       "properties": {
+        "name": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 253
+        }
+       },
+       "required": [
+        "name"
+       ]
       },
-      "operatorClientSecretName": {
-       "type": "string",
-       "minLength": 1,
-       "maxLength": 253
+      "operator": {
+       "type": "object",
+       "properties": {
+        "name": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 253
+        }
+       },
+       "required": [
+        "name"
+       ]
       }
      },
      "required": [
-      "serverSecretName",
-      "operatorClientSecretName"
+      "server",
+      "operator"
      ]
     },
     "clientCertificates": {

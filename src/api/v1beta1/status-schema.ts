@@ -163,7 +163,7 @@ const peerTlsSchema = z
       .object({
         ...issuing,
         secret: z
-          .object({ secretName: z.string() })
+          .object({ name: z.string() })
           .optional()
           .describe("With Secret: the Secret that is filled by something other than the operator."),
       })
@@ -183,7 +183,7 @@ const clientTlsSchema = z
       .object({
         ...issuing,
         secret: z
-          .object({ serverSecretName: z.string(), operatorClientSecretName: z.string() })
+          .object({ server: z.object({ name: z.string() }), operator: z.object({ name: z.string() }) })
           .optional()
           .describe("With Secret: the Secrets that are filled by something other than the operator."),
         extraNames: z.array(z.string()).optional().describe("Further names in the certificate of members."),

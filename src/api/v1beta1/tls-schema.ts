@@ -110,18 +110,18 @@ function providerRules(side: "peer" | "client") {
   ];
 }
 
+/** A Secret of the same namespace. @param what its content and use */
+function secretSchema(what: string) {
+  return z.object({ name: secretName.describe("Name of the Secret.") }).describe(what);
+}
+
 const peerSchema = z
   .object({
     provider: z.enum(PROVIDERS).default("Operator").describe(PROVIDER),
     certManager: certManagerSchema.optional(),
-    secret: z
-      .object({
-        secretName: secretName.describe(
-          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: the certificate that all members show to each other, and the CAs that they trust.`,
-        ),
-      })
-      .optional()
-      .describe("Required with provider Secret, and not allowed with any other."),
+    secret: secretSchema(
+      `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: the certificate that all members show to each other, and the CAs that they trust. Required with provider Secret, and not allowed with any other.`,
+    ).optional(),
     ...life,
   })
   .meta({ "x-kubernetes-validations": providerRules("peer") })
@@ -135,10 +135,10 @@ const clientSchema = z
     certManager: certManagerSchema.optional(),
     secret: z
       .object({
-        serverSecretName: secretName.describe(
+        server: secretSchema(
           `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: the certificate that members show to clients, and the CAs of clients' certificates.`,
         ),
-        operatorClientSecretName: secretName.describe(
+        operator: secretSchema(
           `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: the certificate that the operator shows to members, and the CAs of their certificates.`,
         ),
       })

@@ -224,7 +224,7 @@ describe("the agent's pod:", () => {
 
   test("mounts the whole operator's client Secret for a cluster with TLS", () => {
     expect(filesOf(made(ON_CLAIM, { cluster: overTls() }))).toEqual(tlsFiles("my-etcd-operator-tls"));
-    const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
+    const secret = { server: { name: "theirs" }, operator: { name: "mine" } };
     const brought = overTls({ client: { provider: "Secret", secret } });
     expect(filesOf(made(ON_CLAIM, { cluster: brought }))).toEqual(tlsFiles("mine"));
   });

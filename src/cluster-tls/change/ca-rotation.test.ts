@@ -221,8 +221,8 @@ test("the Secrets in use are those that EtcdPeers name or pods mount", () => {
 
 test("purposesOf returns the Secrets that the providers of each side need", () => {
   const purposes = (tls: object) => purposesOf(unissued({}, tls).cluster);
-  const peer = { provider: "Secret", secret: { secretName: "a" } };
-  const client = { provider: "Secret", secret: { serverSecretName: "b", operatorClientSecretName: "c" } };
+  const peer = { provider: "Secret", secret: { name: "a" } };
+  const client = { provider: "Secret", secret: { server: { name: "b" }, operator: { name: "c" } } };
   expect(purposes({})).toEqual(["peerCA", "peer", "clientCA", "server", "operator", "application"]);
   expect(purposes({ peer })).toEqual(["peer", "clientCA", "server", "operator", "application"]);
   expect(purposes({ client })).toEqual(["peerCA", "peer", "server", "operator"]);

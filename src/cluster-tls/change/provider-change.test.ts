@@ -14,10 +14,10 @@ import { providerChanges } from "./provider-change.ts";
 // they read some time ago. The test kit throws where they do not. Templates at each point: member-tls.test.ts.
 
 const SECRET = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
 };
 const issuer = (name: string) => ({ provider: "CertManager", certManager: { issuerRef: { name } } });
@@ -31,10 +31,10 @@ const FOUR_EACH = 12;
 
 const OWN_NAMES = { peer: "my-etcd-peer-tls", client: "my-etcd-server-tls", operator: "my-etcd-operator-tls" };
 const BROUGHT_BY_ANOTHER = {
-  peer: { provider: "Secret", secret: { secretName: "third-peer" } },
+  peer: { provider: "Secret", secret: { name: "third-peer" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "third-server", operatorClientSecretName: "third-operator" },
+    secret: { server: { name: "third-server" }, operator: { name: "third-operator" } },
   },
 };
 const THIRD_NAMES = { peer: "third-peer", client: "third-server", operator: "third-operator" };
@@ -137,7 +137,7 @@ test("a change does not wait for client certificates that members do not require
 test("another Secret for the operator alone restarts no member", () => {
   const brought = secured({}, SECRET, { isOurs: false, by: THEIRS });
   const change = settled(brought);
-  const secret = { serverSecretName: "their-server", operatorClientSecretName: "another" };
+  const secret = { server: { name: "their-server" }, operator: { name: "another" } };
   change.ask({ ...SECRET, client: { provider: "Secret", secret } });
   change.run();
   expect(change.shown).toMatchObject({ operator: "their-operator" });

@@ -364,7 +364,7 @@ describe("the client side of a provider change", () => {
 
 /** Both sides change; members trust both CAs on the peer side, and have this on the client side. */
 function bothSides(client: NonNullable<typeof tlsOfAll.client>): ClusterSnapshot {
-  const tls = { peer: { provider: "Secret", secret: { secretName: "their-peer" } }, client: BROUGHT };
+  const tls = { peer: { provider: "Secret", secret: { name: "their-peer" } }, client: BROUGHT };
   const brought = withMade(goingTo(certified, tls), { peer: theirs, server: theirs, operator: theirs });
   return running(brought, undefined, { ...shows("my-etcd-peer-tls", ofBoth), client });
 }

@@ -71,7 +71,7 @@ describe("a new CA has in its bundle", () => {
   });
 
   test("no CA of another source", () => {
-    const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const side = { provider: "Secret", secret: { name: "their-peer" } };
     const asks = goingTo(secured({}, { peer: side }, { by: THEIRS }), {});
     expect(trust(withSeen(asks, { peerCA: absent }))).toEqual(ids());
   });
@@ -199,7 +199,7 @@ describe("during a provider change", () => {
   });
 
   test("requested certificates are issued when those in use need no renewal", () => {
-    const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const side = { provider: "Secret", secret: { name: "their-peer" } };
     const asks = goingTo(secured({}, { peer: side }), {});
     expect(
       stepOf(issueCertificate, withMade(withSeen(asks, { peer: absent }), { peerCA: {} }), "issueLeaf").purpose,

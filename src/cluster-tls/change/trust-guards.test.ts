@@ -79,11 +79,7 @@ function clientsMoving(by: typeof NEXT, isFirst = false): ClusterStep {
 }
 
 /** Members use a user-provided Secret and do not trust the operator's CA yet; provider Operator is requested. */
-const broughtPeer = secured(
-  {},
-  { peer: { provider: "Secret", secret: { secretName: "their-peer" } } },
-  { by: SOMEBODY },
-);
+const broughtPeer = secured({}, { peer: { provider: "Secret", secret: { name: "their-peer" } } }, { by: SOMEBODY });
 
 const turnedBack = withMade(goingTo(broughtPeer, {}), { peerCA: {}, peer: {} });
 

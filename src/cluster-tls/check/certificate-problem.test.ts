@@ -17,7 +17,7 @@ test("a CA that members do not trust reissues only certificates that are not in 
     ),
     needsUser: true,
   });
-  const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+  const side = { provider: "Secret", secret: { name: "their-peer" } };
   const asks = goingTo(secured({}, { peer: side }, { by: THEIRS, isOurs: false }), {});
   expect(certificateProblem(withMade(asks, { peerCA: {} }), "peer")).toMatchObject({
     reason: "CertificatesPending",
@@ -28,7 +28,7 @@ test("a CA that members do not trust reissues only certificates that are not in 
 
 test("the message about an expired certificate states whether its CA expired at the same time", () => {
   const endsMs = parsedIn(THEIRS.pem)[0]!.validToDate.getTime();
-  const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+  const side = { provider: "Secret", secret: { name: "their-peer" } };
   const ended = (lastsMs: number) => {
     const given = secured({}, { peer: side }, { by: THEIRS, isOurs: false, lastsMs });
     return certificateProblem({ ...given, takenAtMs: endsMs }, "peer")?.message;

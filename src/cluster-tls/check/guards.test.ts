@@ -55,7 +55,7 @@ function givingAll(snapshot: ClusterSnapshot, name: string): ClusterStep {
 /** The peer certificates of members are signed by another CA. */
 const doubted = withMade(certified, { peer: { by: NEXT } });
 
-const theirPeer = tlsSpec({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+const theirPeer = tlsSpec({ peer: { provider: "Secret", secret: { name: "their-peer" } } });
 
 const doubtedElsewhere = withMade(asking(certified, { tls: theirPeer }), { peer: { by: NEXT } });
 
@@ -79,10 +79,10 @@ const longMade = withMade(certified, { peer: { knownForMs: 150_000 } });
 
 const doubtedDown = withMade(secured({ down: ["my-etcd-2"] }), { peer: { by: NEXT } });
 
-const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
 
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: { provider: "Secret", secret },
 };
 
@@ -110,7 +110,7 @@ const turnedAway = running(turnedTrusting, undefined, shows("second-peer", ofBot
 function broughtBefore(given: { mayBeShown?: boolean }): ClusterSnapshot {
   const made = withMade(asking(turnedAway, { tls: theirPeer }), { peer: { by: SOMEBODY, isOurs: false, ...given } });
   const { certificates, cluster } = made;
-  const status = issuedBy(cluster.status, { peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+  const status = issuedBy(cluster.status, { peer: { provider: "Secret", secret: { name: "their-peer" } } });
   const previous = { peer: certificates?.peer } as NonNullable<ClusterSnapshot["certificates"]>["previous"];
   const asked = asking({ ...made, cluster: { ...cluster, status } }, { tls: tlsSpec() });
   return { ...asked, certificates: { ...certificates, previous } as ClusterSnapshot["certificates"] };
@@ -118,9 +118,9 @@ function broughtBefore(given: { mayBeShown?: boolean }): ClusterSnapshot {
 
 /** No member has TLS, and spec.tls names the operator's own Secrets as user-provided. No status records the issuer. */
 function ownNamed(given: { isOurs?: boolean }): ClusterSnapshot {
-  const own = { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" };
+  const own = { server: { name: "my-etcd-server-tls" }, operator: { name: "my-etcd-operator-tls" } };
   const tls = {
-    peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+    peer: { provider: "Secret", secret: { name: "my-etcd-peer-tls" } },
     client: { provider: "Secret", secret: own },
   };
   const all = { ...given, mayBeShown: false };

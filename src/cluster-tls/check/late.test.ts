@@ -51,15 +51,15 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
   ["advice for a certificate of a sleeping cluster", withMade(asleep(settled), { peer: { lastsMs: DAY_MS } }), `${LEAF}; the operator renews it only with a CA that every member trusts while the cluster sleeps: set spec.replicas to 1 or more`],
   ["advice for a CA and a certificate in a pause", withMade(lasting(paused, HALF_A_YEAR_MS), { peer: { lastsMs: DAY_MS } }), `${CA.replace(/, and .*/, "")}; ${LEAF}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
   ["advice for a CA that is listed after a certificate", withMade(paused, { peer: { lastsMs: DAY_MS }, clientCA: { lastsMs: HALF_A_YEAR_MS, lifeMs: 3_650 * DAY_MS } }), expect.stringContaining("; members restart for a new CA, which waits while spec.paused is true: end the pause")],
-  ["advice for a certificate of the operator beside a user-provided one", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { secretName: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS }, server: { lastsMs: DAY_MS } }), expect.stringContaining("end the pause")],
-  ["no advice for a user-provided certificate in a pause", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { secretName: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS } }), "Secret a, the peer certificate of members, expires at 2026-01-02T12:00:00Z, and has not been renewed"],
+  ["advice for a certificate of the operator beside a user-provided one", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { name: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS }, server: { lastsMs: DAY_MS } }), expect.stringContaining("end the pause")],
+  ["no advice for a user-provided certificate in a pause", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { name: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS } }), "Secret a, the peer certificate of members, expires at 2026-01-02T12:00:00Z, and has not been renewed"],
   ["the CA in use during a change of provider in a pause", goingTo(lasting(paused, HALF_A_YEAR_MS), { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } }), `${CA}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
 ])("certificates about to expire are reported: %s", (_, given, expected) => {
   expect(lateText(given)).toEqual(expected);
 }); // biome-ignore format: a table
 
 const LIFE_MS = 90 * DAY_MS;
-const BROUGHT = { peer: { provider: "Secret", secret: { secretName: "a" } } };
+const BROUGHT = { peer: { provider: "Secret", secret: { name: "a" } } };
 const brought = (lastsMs: number, lifeMs = LIFE_MS) =>
   withMade(secured({}, BROUGHT), { peer: { isOurs: false, lastsMs, lifeMs } });
 const IN_14_DAYS =

@@ -17,9 +17,9 @@ import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const settled = secured();
-const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: { provider: "Secret", secret },
 };
 const brought = secured({}, BROUGHT, { isOurs: false });
@@ -107,7 +107,7 @@ const doubted = seenToo(withMade(managedClient, { application: { isOurs: false, 
 /** Only the operator's Secret changes. */
 const sharing = goingTo(brought, {
   ...BROUGHT,
-  client: { provider: "Secret", secret: { ...secret, operatorClientSecretName: "other-operator" } },
+  client: { provider: "Secret", secret: { ...secret, operator: { name: "other-operator" } } },
 });
 
 const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[] = [

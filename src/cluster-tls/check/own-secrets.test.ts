@@ -4,11 +4,11 @@ import { cluster } from "#kit/snapshots/cluster.ts";
 import { secured, tlsSpec } from "#kit/snapshots/cluster-tls.ts";
 import { whyOwnSecrets } from "./own-secrets.ts";
 
-const THEIR_CLIENT = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const THEIR_CLIENT = { server: { name: "their-server" }, operator: { name: "their-operator" } };
 
 /** spec.tls names these Secrets as user-provided. */
 function naming(secretName: string, secret: object = THEIR_CLIENT) {
-  const peer = { provider: "Secret", secret: { secretName } };
+  const peer = { provider: "Secret", secret: { name: secretName } };
   return {
     ...cluster().cluster,
     spec: { ...cluster().cluster.spec, tls: tlsSpec({ peer, client: { provider: "Secret", secret } }) },
@@ -43,16 +43,16 @@ const text =
 
 describe("the name of a user-provided Secret", () => {
   test.each(OWN)("is refused when it is reserved: %s", (name) => {
-    expect(whyOwnSecrets(naming(name))).toEqual([`spec.tls.peer.secret.secretName is ${name}: ${text}`]);
+    expect(whyOwnSecrets(naming(name))).toEqual([`spec.tls.peer.secret.name is ${name}: ${text}`]);
   });
 
   test.each(OTHERS)("is accepted: %s", (name) => expect(whyOwnSecrets(naming(name))).toEqual([]));
 
   test("is checked in each field, only for provider Secret", () => {
-    const secret = { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" };
+    const secret = { server: { name: "my-etcd-server-tls" }, operator: { name: "my-etcd-operator-tls" } };
     expect(whyOwnSecrets(naming("their-peer", secret))).toEqual([
-      `spec.tls.client.secret.serverSecretName is my-etcd-server-tls: ${text}`,
-      `spec.tls.client.secret.operatorClientSecretName is my-etcd-operator-tls: ${text}`,
+      `spec.tls.client.secret.server.name is my-etcd-server-tls: ${text}`,
+      `spec.tls.client.secret.operator.name is my-etcd-operator-tls: ${text}`,
     ]);
     const unused = { ...naming("their-peer", secret) };
     const { tls } = unused.spec;
@@ -63,7 +63,7 @@ describe("the name of a user-provided Secret", () => {
   test("is refused as an invalid spec, and members keep their TLS", () => {
     const settled = secured();
     const given = { ...settled, cluster: { ...settled.cluster, spec: naming("my-etcd-peer-tls").spec } };
-    expect(whyRefused(given)).toEqual([`spec.tls.peer.secret.secretName is my-etcd-peer-tls: ${text}`]);
+    expect(whyRefused(given)).toEqual([`spec.tls.peer.secret.name is my-etcd-peer-tls: ${text}`]);
     for (const peer of given.peers) expect(nextTemplate(given, peer)).toEqual(templateOf(peer));
     expect(whyRefused(settled)).toEqual([]);
   });

@@ -27,9 +27,9 @@ import { tlsStatus } from "./tls-status.ts";
 
 const settled = secured();
 const first = unissued({ stage: "recorded" });
-const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: { provider: "Secret", secret },
 };
 const brought = secured({}, BROUGHT, { isOurs: false, by: THEIRS });
@@ -37,10 +37,10 @@ const brought = secured({}, BROUGHT, { isOurs: false, by: THEIRS });
 const ownNamed = secured(
   {},
   {
-    peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+    peer: { provider: "Secret", secret: { name: "my-etcd-peer-tls" } },
     client: {
       provider: "Secret",
-      secret: { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" },
+      secret: { server: { name: "my-etcd-server-tls" }, operator: { name: "my-etcd-operator-tls" } },
     },
   },
   { isOurs: false, by: THEIRS },
@@ -55,7 +55,7 @@ const managed = unissued({ stage: "recorded" }, MANAGED);
 
 /** The Secret has no consent for EtcdClusters. */
 const UNLABELLED = { by: THEIRS, isOurs: false, mayBeShown: false };
-const AUTHORITYS = { provider: "Secret", secret: { secretName: "other-peer-ca" } };
+const AUTHORITYS = { provider: "Secret", secret: { name: "other-peer-ca" } };
 const bringing = unissued({ stage: "recorded" }, BROUGHT);
 
 const PURPOSES = ["peerCA", "clientCA", "peer", "server", "operator", "application"] as const;
@@ -668,7 +668,7 @@ describe("status.tls.certificates", () => {
 
   test("has the Secret of an abandoned change", () => {
     const { cluster: live } = lastTurns;
-    const peer = { provider: "Secret", secret: { secretName: "third-peer" } };
+    const peer = { provider: "Secret", secret: { name: "third-peer" } };
     const asks = { ...lastTurns, cluster: { ...live, spec: { ...live.spec, tls: tlsSpec({ peer }) } } };
     const their = made(leaving, "peer", { by: THEIRS, isOurs: false });
     const known = [{ name: "their-peer", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" }];

@@ -11,23 +11,23 @@ import { effectiveTls, withEffectiveTls } from "./effective.ts";
 
 const NONE = { provider: "None" };
 const SECRETS = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
 };
 const ONE = {
   ...SECRETS,
-  client: { provider: "Secret", secret: { serverSecretName: "both", operatorClientSecretName: "both" } },
+  client: { provider: "Secret", secret: { server: { name: "both" }, operator: { name: "both" } } },
 };
 const certManager = { issuerRef: { name: "a" } };
 const MANAGED = { peer: { provider: "CertManager", certManager }, client: { provider: "CertManager", certManager } };
 const OWN_PAIRS = {
-  peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+  peer: { provider: "Secret", secret: { name: "my-etcd-peer-tls" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" },
+    secret: { server: { name: "my-etcd-server-tls" }, operator: { name: "my-etcd-operator-tls" } },
   },
 };
 

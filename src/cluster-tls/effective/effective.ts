@@ -123,9 +123,9 @@ export function recordedSource(
   const inUse = cluster.status?.tls?.[side]?.issuedBy;
   if (inUse !== undefined) return { ...inUse, ...verify };
   if (authority !== undefined && recorded.includes(authority)) return { provider: "Operator", ...verify };
-  if (side === "peer") return { provider: "Secret", secret: { secretName } };
-  const operatorClientSecretName = operatorSecretIn(cluster, secretName, recorded, peers);
-  return { provider: "Secret", secret: { serverSecretName: secretName, operatorClientSecretName }, ...verify };
+  if (side === "peer") return { provider: "Secret", secret: { name: secretName } };
+  const operator = { name: operatorSecretIn(cluster, secretName, recorded, peers) };
+  return { provider: "Secret", secret: { server: { name: secretName }, operator }, ...verify };
 }
 
 /** The operator's client Secret, among the Secrets in status: the one that no member uses. */

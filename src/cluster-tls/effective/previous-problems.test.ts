@@ -7,9 +7,9 @@ import { goingTo, made, OWN, running, secured, THEIRS, withMade } from "#kit/sna
 import { stageOf } from "#kit/snapshots/tls-stage.ts";
 import { previousProblems } from "./previous-problems.ts";
 
-const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: { provider: "Secret", secret },
 };
 const certManager = { issuerRef: { name: "a" } };

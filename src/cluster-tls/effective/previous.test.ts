@@ -41,10 +41,10 @@ import {
 
 // The source of certificates in use during a provider change.
 
-const PEER = { provider: "Secret", secret: { secretName: "their-peer" } };
+const PEER = { provider: "Secret", secret: { name: "their-peer" } };
 const CLIENT = {
   provider: "Secret",
-  secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
 };
 const OWN_SIDE = { provider: "Operator" };
 const NOTHING = { provider: "None" };
@@ -67,7 +67,7 @@ function previous(snapshot: ClusterSnapshot) {
 
 const both = recorded(certified, { peer: OWN_SIDE, client: OWN_SIDE });
 
-const THIRD = { provider: "Secret", secret: { secretName: "third-peer" } };
+const THIRD = { provider: "Secret", secret: { name: "third-peer" } };
 /** Two members use the Secret in use, and one that of an abandoned change. */
 const third = asking(lastTurns, { peer: THIRD });
 
@@ -122,14 +122,14 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
   {
     name: "has the previous client side when only the operator's Secret has a new name",
     given: asking(recorded(certified, { client: CLIENT }), {
-      client: { ...CLIENT, secret: { ...CLIENT.secret, operatorClientSecretName: "another" } },
+      client: { ...CLIENT, secret: { ...CLIENT.secret, operator: { name: "another" } } },
     }),
     is: { peer: NOTHING, client: { ...CLIENT, clientCertificates: "Required" } },
   },
   {
     name: "has the previous client side when only the server Secret has a new name",
     given: asking(recorded(certified, { client: CLIENT }), {
-      client: { ...CLIENT, secret: { ...CLIENT.secret, serverSecretName: "another" } },
+      client: { ...CLIENT, secret: { ...CLIENT.secret, server: { name: "another" } } },
     }),
     is: { peer: NOTHING, client: { ...CLIENT, clientCertificates: "Required" } },
   },
@@ -137,7 +137,7 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
     name: "has the Secret that members use when nothing is recorded",
     given: recorded(leaving, undefined),
     is: {
-      peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+      peer: { provider: "Secret", secret: { name: "my-etcd-peer-tls" } },
       client: { ...NOTHING, clientCertificates: "Required" },
     },
   },
@@ -200,7 +200,7 @@ test("the operator issues for the requested provider Operator, or else for the o
   const back = goingTo(secured({}, { peer: PEER }), {});
   expect(previousTls(back)).toBeDefined();
   expect(issuedTls(back, "peer")).toBe(back);
-  const elsewhere = asking(recorded(certified, { peer: { ...PEER, secret: { secretName: "a" } } }), { peer: PEER });
+  const elsewhere = asking(recorded(certified, { peer: { ...PEER, secret: { name: "a" } } }), { peer: PEER });
   expect(previousTls(elsewhere)).toBeDefined();
   expect(issuedTls(elsewhere, "peer")).toBe(elsewhere);
 });

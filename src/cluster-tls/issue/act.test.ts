@@ -482,7 +482,7 @@ describe("a certificate of another issuer", () => {
       metadata: { namespace: "foo", name: "theirs", uid: "t", resourceVersion: "7" },
     } as Secret;
     all.all.set("foo/theirs", theirs);
-    const asked = goingTo(members, { peer: { provider: "Secret", secret: { secretName: "theirs" } } });
+    const asked = goingTo(members, { peer: { provider: "Secret", secret: { name: "theirs" } } });
     const facts = { ...factsOf(theirs, "leaf"), knownForMs: 0, signerForMs: 0 };
     const seen = withSeen(asked, { peer: present(facts) });
     const tls = { ...members.peers[0]!.spec.tls!, peer: { secretName: "theirs", trust: facts.trust } };

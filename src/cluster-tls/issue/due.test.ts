@@ -80,7 +80,7 @@ describe("a certificate is issued", () => {
   });
 
   test("by a CA that no member trusts when the certificate is not in use", () => {
-    const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const side = { provider: "Secret", secret: { name: "their-peer" } };
     const asks = goingTo(secured({}, { peer: side }, { by: THEIRS, isOurs: false }), {});
     expect(dueOf(withMade(asks, { peerCA: {} }), "peer")?.what).toBe("pair");
     const trusts = running(asks, undefined, { ...tls, peer: { secretName: "their-peer", trust: bundle(THEIRS, OWN) } });

@@ -18,9 +18,9 @@ function others(length: number): string {
 }
 
 const [LONG, HALF] = [others(33_000), others(17_000)];
-const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: { provider: "Secret", secret },
 };
 const brought = secured({}, BROUGHT, { by: THEIRS, isOurs: false });

@@ -164,7 +164,7 @@ describe("the operator reads certificates from the API server", () => {
     const { calls, look, reads, rest, special } = await asked();
     const missing = ["my-etcd-server-tls", "configmaps/my-etcd-ca", "their-peer"];
     for (const name of ["my-etcd-server-tls", "my-etcd-ca", "their-peer"]) special.set(name, absent);
-    const given = asking({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+    const given = asking({ peer: { provider: "Secret", secret: { name: "their-peer" } } });
     await look(given);
     const read = await rest(60_000, given, NO_MEMBERS, 1_000);
     expect(missing.map((name) => read.filter((each) => each === name).length)).toEqual([6, 6, 30]);
@@ -177,7 +177,7 @@ describe("the operator reads certificates from the API server", () => {
   test("immediately when the spec names another Secret instead of a missing one", async () => {
     const { calls, look, special } = await asked();
     special.set("their-peer", absent);
-    const misspelt = asking({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+    const misspelt = asking({ peer: { provider: "Secret", secret: { name: "their-peer" } } });
     expect((await look(misspelt))?.peer).toEqual(absent);
     const before = calls.length;
     expect((await look())?.peer).toMatchObject({ is: "present", value: { secretName: "my-etcd-peer-tls" } });
@@ -211,7 +211,7 @@ describe("the operator reads certificates from the API server", () => {
 
   test("six times a minute while a Secret lacks its label and there are no members, and then in turn", async () => {
     const { look, rest } = await asked();
-    const spec = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
+    const spec = { peer: { provider: "Secret", secret: { name: "their-peer" } } };
     const forming = asking(spec);
     await look(forming);
     expect((await rest(60_000, forming)).filter((name) => name === "their-peer").length).toBe(6);
@@ -223,7 +223,7 @@ describe("the operator reads certificates from the API server", () => {
 
   test("six times a minute while the operator's Secret lacks its label, also with members", async () => {
     const { look, rest, special, whole } = await asked();
-    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
     const brought = asking({ client: { provider: "Secret", secret } });
     const readsOf = (read: readonly string[]) => read.filter((name) => name === "their-operator").length;
     const status = issuedBy(brought.status, { ...brought.spec.tls });
@@ -424,8 +424,8 @@ describe("the operator reads certificates from the API server", () => {
 
   test("from user-provided Secrets by their names", async () => {
     const { calls, look } = await asked();
-    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
-    const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
+    const peer = { provider: "Secret", secret: { name: "their-peer" } };
     const seen = await look(asking({ peer, client: { provider: "Secret", secret } }));
     expect([...calls].sort()).toEqual([
       "configmaps/my-etcd-ca",
@@ -667,7 +667,7 @@ describe("a known certificate", () => {
     const theirs = await ended(ca);
     const labels = { "etcd.improbable.io/tls": "true" };
     turned.special.set("their-operator", present(secretOf("their-operator", theirs.data, { labels })));
-    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
     await turned.look(asking({ client: { provider: "Secret", secret } }));
     expect(turned.keyring.identityOf(KEY)?.cert).toBe(theirs.pair.certificate);
   });
@@ -697,7 +697,7 @@ describe("a known certificate", () => {
 
   test("becomes the operator's identity from a user-provided Secret only with its label, or when recorded as in use", async () => {
     const { look, reads, keyring, special, whole } = await asked();
-    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
     const brought = asking({ client: { provider: "Secret", secret } });
     await look(brought);
     expect(keyring.identityOf(KEY)).toBeUndefined();
@@ -716,7 +716,7 @@ describe("a known certificate", () => {
 
   test("is read from the requested Secret", async () => {
     const { calls, look } = await asked();
-    const peer = (secretName: string) => asking({ peer: { provider: "Secret", secret: { secretName } } });
+    const peer = (secretName: string) => asking({ peer: { provider: "Secret", secret: { name: secretName } } });
     const first = await look(peer("one"));
     expect(first?.peer).toMatchObject({ value: { secretName: "one" } });
     const before = calls.length;
@@ -737,7 +737,7 @@ describe("a known certificate", () => {
 describe("during a change of provider", () => {
   const client = {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   };
   const given = secured();
   /** @param inUse the provider in use according to the status */

@@ -30,7 +30,7 @@ function trusting(trust: string, names?: readonly string[], given: ClusterSnapsh
 const unsigned = { trust: bundle(THEIRS) };
 const unknown = withMade(certified, { peer: unsigned });
 const both = bundle(OWN, NEXT);
-const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+const peer = { provider: "Secret", secret: { name: "their-peer" } };
 /** Members use a user-provided Secret, provider Operator is requested, and its certificates are unused. */
 const unshown = withMade(goingTo(secured({}, { peer }, { by: THEIRS, isOurs: false }), {}), { peer: unsigned });
 

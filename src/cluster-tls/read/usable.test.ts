@@ -23,7 +23,7 @@ test("isInUse is true for the Secrets of members, of the operator and of applica
 });
 
 test("a Secret that the operator created for the cluster needs no consent, even as a user-provided one", () => {
-  const secret = { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" };
+  const secret = { server: { name: "my-etcd-server-tls" }, operator: { name: "my-etcd-operator-tls" } };
   const kept = { ...secured({}, { client: { provider: "Secret", secret } }), peers: [], pods: new Map() };
   expect(isWithheld(kept, "server", made(kept, "server", { isOurs: true, mayBeShown: false }))).toBe(false);
   expect(isWithheld(kept, "server", made(kept, "server", { isOurs: false, mayBeShown: false }))).toBe("refused");

@@ -54,9 +54,9 @@ describe("forecast", () => {
   });
 
   test("is not Refused when the plan has only a notice", () => {
-    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
     const brought = {
-      peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+      peer: { provider: "Secret", secret: { name: "their-peer" } },
       client: { provider: "Secret", secret },
     };
     const ending = { ...secured(ONE, brought, { isOurs: false }), takenAtMs: NOW + 70 * DAY_MS };

@@ -326,7 +326,7 @@ describe("the rules about sleep", () => {
   });
 
   test("leave a pending restart for the wake-up when its previous Secret is gone", () => {
-    const shows = (secretName: string) => ({ peer: { provider: "Secret", secret: { secretName } } });
+    const shows = (secretName: string) => ({ peer: { provider: "Secret", secret: { name: secretName } } });
     const moved = goingTo(secured({}, shows("one"), { isOurs: false }), shows("two"));
     const made = running(withMade(moved, { peer: { isOurs: false } }), ["my-etcd-1", "my-etcd-2"]);
     const turned = withTurn(made, "my-etcd-0", templateIn(peerNamed(made, "my-etcd-1")!.spec));

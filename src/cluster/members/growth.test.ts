@@ -11,7 +11,7 @@ import { ChangeRun } from "#kit/sweeps/tls-change.ts";
 
 /** The names of the initial members. */
 const hosts = (count: number) => Array.from({ length: count }, (_, ordinal) => `my-etcd-${ordinal}.my-etcd.foo.svc`);
-const from = (secretName: string) => ({ peer: { provider: "Secret", secret: { secretName } } });
+const from = (secretName: string) => ({ peer: { provider: "Secret", secret: { name: secretName } } });
 
 /** This many members, with a certificate for these names. */
 function made(have: number): ClusterSnapshot {

@@ -33,7 +33,7 @@ function idIn(snapshot: ClusterSnapshot, name: string) {
 
 /** More members are wanted, and all shall trust one more CA. @param names in the certificate */
 function extraTrust(have: number, replicas: number, names: readonly string[], down: readonly string[] = []) {
-  const peer = { provider: "Secret", secret: { secretName: "theirs" } };
+  const peer = { provider: "Secret", secret: { name: "theirs" } };
   const given = asking(secured({ replicas: have, down }, { peer }), { replicas });
   const hosts = names.map((name) => `${name}.my-etcd.foo.svc`);
   return withMade(given, { peer: { isOurs: false, names: hosts, trust: bundle(OWN, SOMEBODY) } });

@@ -11,9 +11,9 @@ import type { Plan, Report } from "#runtime/decide.ts";
 import { missing, ONLY_REPORTED, REASON_OF_RULE } from "./hindrance.ts";
 import { progressing } from "./progressing.ts";
 
-const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const secret = { server: { name: "their-server" }, operator: { name: "their-operator" } };
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: { provider: "Secret", secret },
 };
 /** User-provided certificates expire soon. */

@@ -13,10 +13,10 @@ import { clientsTrusting, ofBoth, seenToo, telling } from "#kit/snapshots/provid
 // Requests of the spec that are not fulfilled while no step is left.
 
 const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
 };
 const theirs = { by: THEIRS, isOurs: false };

@@ -41,11 +41,11 @@ const turning = withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), 
 const onDelete = wanting(NEWER, { spec: ON_DELETE });
 const UNKNOWN_FLAG = { etcd: { extraArgs: { "max-txn-op": "1" } } };
 
-const THEIR_PEER = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
+const THEIR_PEER = { peer: { provider: "Secret", secret: { name: "their-peer" } } };
 const THEIR_CLIENT = {
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
 };
 const BY_THEM = { by: SOMEBODY, isOurs: false };

@@ -44,7 +44,7 @@ export class TlsAccidents {
     const secret = { apiVersion: "v1", kind: "Secret", metadata, stringData: dataOf(pair, theirs.certificate) };
     await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify({ ...secret, type: "kubernetes.io/tls" }) });
     const cluster = new UserCluster(namespace);
-    const peer = { provider: "Secret", secret: { secretName: BROUGHT } };
+    const peer = { provider: "Secret", secret: { name: BROUGHT } };
     await cluster.create({ replicas: 1, tls: { peer, client: { provider: "Operator", ...LIFE } } } as never);
     return new TlsAccidents(cluster, pair.key);
   }

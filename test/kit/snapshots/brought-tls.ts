@@ -7,10 +7,10 @@ const DAY_MS = 86_400_000;
 
 /** `spec.tls` with Secrets that people provide. */
 export const BROUGHT = {
-  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  peer: { provider: "Secret", secret: { name: "their-peer" } },
   client: {
     provider: "Secret",
-    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+    secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
 };
 /** The Secret with an application's certificate when people provide all Secrets. */

@@ -91,7 +91,7 @@ export function guarded(given: Given = {}, tls: object = {}): ClusterSnapshot {
 /** A cluster with authentication that changes to people's Secrets, in which the operator has another common name. */
 export function movingTo(given: Given, commonName: string | undefined = "bob"): ClusterSnapshot {
   const base = guarded({ recorded: true, ...given });
-  const secret = { serverSecretName: "theirs", operatorClientSecretName: "theirs-too" };
+  const secret = { server: { name: "theirs" }, operator: { name: "theirs-too" } };
   const own = { provider: "Operator" } as const;
   const cluster = {
     ...base.cluster,

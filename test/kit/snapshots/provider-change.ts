@@ -9,12 +9,9 @@ import { bundle, goingTo, made, NEXT, OWN, running, THEIRS, withMade } from "./c
 import { issuedBy } from "./tls-status.ts";
 
 /** Members change to a Secret that people provide. At first no member trusts its CA; then all members do. */
-export const leaving = withMade(
-  goingTo(certified, { peer: { provider: "Secret", secret: { secretName: "their-peer" } } }),
-  {
-    peer: { by: THEIRS, isOurs: false },
-  },
-);
+export const leaving = withMade(goingTo(certified, { peer: { provider: "Secret", secret: { name: "their-peer" } } }), {
+  peer: { by: THEIRS, isOurs: false },
+});
 
 export const ofBoth = bundle(OWN, THEIRS);
 
@@ -28,7 +25,7 @@ export const turnedClients = withMade(
   goingTo(certified, {
     client: {
       provider: "Secret",
-      secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+      secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
     },
   }),
   { server: { by: THEIRS, isOurs: false }, operator: { by: THEIRS, isOurs: false } },
@@ -49,7 +46,7 @@ export function notAsking(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 export const BROUGHT = {
   provider: "Secret",
-  secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
 };
 export const issuer = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
 export const theirs = { by: THEIRS, isOurs: false };

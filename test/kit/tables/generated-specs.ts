@@ -183,10 +183,10 @@ function tlsSide(secret: Written, issued: fc.Arbitrary<Written>): fc.Arbitrary<W
 }
 
 const extraNames = fc.uniqueArray(fc.constantFrom("etcd.example.com", "*.example.com", "10.0.0.1", "fd00::1"));
-const secrets = { serverSecretName: "server-tls", operatorClientSecretName: "operator-tls" };
+const secrets = { server: { name: "server-tls" }, operator: { name: "operator-tls" } };
 const tls = fc
   .tuple(
-    some({ peer: tlsSide({ secretName: "members-tls" }, fc.constant({})) }),
+    some({ peer: tlsSide({ name: "members-tls" }, fc.constant({})) }),
     some({
       client: tlsSide(secrets, some({ extraNames, clientCertificates: fc.constantFrom("Required", "NotRequired") })),
     }),

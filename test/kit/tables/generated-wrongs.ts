@@ -140,11 +140,11 @@ function peers(says: string, peer: Part): Wrong {
 
 const ofTls: readonly Wrong[] = [
   peers("spec.tls.peer.provider", { provider: "Vault" }),
-  peers("peer.secret", { provider: "Operator", secret: { secretName: "members-tls" } }),
+  peers("peer.secret", { provider: "Operator", secret: { name: "members-tls" } }),
   peers("peer.certManager", { provider: "None", certManager: { issuerRef: { name: "company" } } }),
   peers("peer.certManager", { provider: "CertManager", certManager: { issuerRef: { name: "a", kind: "Pod" } } }),
   peers("peer.renewBefore", { provider: "Operator", duration: "1h", renewBefore: "2h" }),
-  peers("peer.duration", { provider: "Secret", secret: { secretName: "members-tls" }, duration: "24h" }),
+  peers("peer.duration", { provider: "Secret", secret: { name: "members-tls" }, duration: "24h" }),
   peers("spec.tls.peer.duration", { provider: "Operator", duration: "5m" }),
   ["spec.tls.client.extraNames", { tls: { client: { provider: "Operator", extraNames: ["Etcd.example.com"] } } }],
   ["spec.tls.client.clientCertificates", { tls: { client: { provider: "Operator", clientCertificates: "No" } } }],
