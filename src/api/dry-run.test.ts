@@ -63,6 +63,13 @@ describe("dry run: the edit is a merge patch of spec", () => {
         replacement: { policy: "WhenLost", after: "1m" },
       },
     },
+    ...[{ mode: "Periodic", period: "1h" }, { mode: "Revision", revisions: 1 }, { mode: "None" }].map(
+      (autoCompaction) => ({
+        name: `compaction may be ${autoCompaction.mode}`,
+        patch: { etcd: { autoCompaction } },
+        spec: { ...SPEC, etcd: { ...SPEC.etcd, autoCompaction } },
+      }),
+    ),
     {
       name: "policy Never replaces the time",
       patch: { replacement: { policy: "Never", after: null } },
@@ -125,6 +132,15 @@ describe("dry run: an annotation that is no edit is refused with a message", () 
       text: '{"etcd":{"backendQuota":{"mode":"Auto","size":"4Gi"}}}',
       why: "with it, spec.etcd.backendQuota does not fit",
     },
+    ...[
+      '{"mode":"Periodic"}',
+      '{"mode":"Revision"}',
+      '{"mode":"None","period":"1h"}',
+      '{"mode":"None","revisions":1}',
+    ].map((each) => ({
+      text: `{"etcd":{"autoCompaction":${each}}}`,
+      why: "with it, spec.etcd.autoCompaction does not fit",
+    })),
     {
       text: '{"networkPolicy":{"enabled":true}}',
       why: "with it, spec.networkPolicy.clients is missing; it must be given",
@@ -159,9 +175,7 @@ describe("dry run: the provider of certificates may be edited", () => {
   };
   const made = (provider: string) => ({
     provider,
-    ...(provider === "Secret"
-      ? { secret: { name: "a", server: { name: "a" }, operator: { name: "b" } } }
-      : {}),
+    ...(provider === "Secret" ? { secret: { name: "a", server: { name: "a" }, operator: { name: "b" } } } : {}),
     ...(provider === "CertManager" ? { certManager: { issuerRef: { name: "corp" } } } : {}),
   });
 

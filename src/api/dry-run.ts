@@ -99,6 +99,9 @@ function whyNotRules({ bootstrap, replacement, etcd }: EtcdClusterSpec, before: 
   const quota = etcd?.backendQuota;
   if (quota !== undefined && (quota.mode === "Fixed") !== (quota.size !== undefined))
     return "spec.etcd.backendQuota does not fit; it must have a size with mode Fixed, and none with mode Auto";
+  const { mode, period, revisions } = etcd?.autoCompaction ?? {};
+  if ((mode === "Periodic") !== (period !== undefined) || (mode === "Revision") !== (revisions !== undefined))
+    return "spec.etcd.autoCompaction does not fit; it must have period with mode Periodic, revisions with mode Revision, and neither with mode None";
   return undefined;
 }
 
