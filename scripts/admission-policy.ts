@@ -357,7 +357,7 @@ export const VALIDATIONS: readonly Validation[] = [
   },
   {
     // A node port or a load balancer opens the cluster to the outside. The operator may set these types only for the
-    // client Service, as spec.clientService.type requests. Types that a user has set are kept.
+    // client Service, as spec.clientService.spec.type requests. Types that a user has set are kept.
     expression:
       "!variables.writesService || object.spec.?type.orValue('ClusterIP') == 'ClusterIP' || (variables.updates && object.spec.?type == oldObject.spec.?type)" +
       " || (object.metadata.name.endsWith('-client') && object.spec.?type.orValue('') in ['NodePort', 'LoadBalancer'])",

@@ -104,7 +104,10 @@ const betaCluster = fc
       ...template,
       tls: clusterTls,
       storage,
-      clientService: fc.constantFrom({ type: "ClusterIP" }, { type: "LoadBalancer", metadata: { labels: { a: "b" } } }),
+      clientService: fc.constantFrom(
+        { spec: { type: "ClusterIP" } },
+        { spec: { type: "LoadBalancer" }, metadata: { labels: { a: "b" } } },
+      ),
       updateStrategy: fc.constantFrom({ type: "RollingUpdate" }, { type: "OnDelete", memberTimeout: "5m" }),
       replacement: fc.constantFrom({ policy: "Never" }, { after: "5m" }, {}),
       disruptionBudget: fc.constantFrom({ policy: "Quorum" }, { policy: "None" }),

@@ -33,7 +33,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** Defaults of the v1beta1 schema by kind. The annotation omits them, and the conversion restores them. */
 export const DEFAULTS: Readonly<Record<string, Json>> = {
   EtcdCluster: {
-    clientService: { type: "ClusterIP" },
+    clientService: { spec: { type: "ClusterIP" } },
     updateStrategy: { type: "RollingUpdate" },
     disruptionBudget: { policy: "Quorum" },
     paused: false,

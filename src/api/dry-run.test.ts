@@ -51,6 +51,19 @@ describe("dry run: the edit is a merge patch of spec", () => {
       patch: { clientService: null, podTemplate: null, updateStrategy: { type: null, memberTimeout: "1m" } },
       spec: { ...SPEC, updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } },
     },
+    ...[{ metadata: { labels: { a: "b" } } }, { spec: { type: null, trafficDistribution: "PreferClose" } }].map(
+      (clientService) => ({
+        name: `a client Service with only ${Object.keys(clientService).join()} gets its default type`,
+        patch: { clientService },
+        spec: {
+          ...SPEC,
+          clientService: {
+            ...clientService,
+            spec: { type: "ClusterIP", ...("spec" in clientService && { trafficDistribution: "PreferClose" }) },
+          },
+        },
+      }),
+    ),
     {
       name: "a missing value within a new one gets its default",
       patch: {

@@ -66,11 +66,16 @@ export function merged(target: unknown, patch: unknown, depth = 0): unknown {
  * Fills in the API server's defaults for fields that the patch removed.
  */
 function withDefaults(spec: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const filled = Object.entries({ podTemplate: {}, ...DEFAULTS.EtcdCluster }).map(([field, fallback]) => {
-    const own = Object.hasOwn(spec, field) ? spec[field] : fallback;
-    return [field, isMap(own) && isMap(fallback) ? { ...fallback, ...own } : own] as const;
+  return { ...filled(spec, { podTemplate: {}, ...DEFAULTS.EtcdCluster }), ...withInnerDefaults(spec) };
+}
+
+/** Fills in the defaults that are missing, at each level of the defaults. */
+function filled(own: Readonly<Record<string, unknown>>, defaults: Readonly<Record<string, unknown>>) {
+  const entries = Object.entries(defaults).map(([field, fallback]): [string, unknown] => {
+    const value = Object.hasOwn(own, field) ? own[field] : fallback;
+    return [field, isMap(value) && isMap(fallback) ? filled(value, fallback) : value];
   });
-  return { ...spec, ...Object.fromEntries(filled), ...withInnerDefaults(spec) };
+  return { ...own, ...Object.fromEntries(entries) };
 }
 
 /** Fills in the API server's defaults within fields that have no default themselves. */

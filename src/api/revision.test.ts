@@ -282,7 +282,12 @@ describe("members have the same revision in v1beta1 when", () => {
     },
     {
       name: "only fields that need no restart differ",
-      specs: [{}, { paused: true }, { clientService: { type: "NodePort" } }, { updateStrategy: { type: "OnDelete" } }],
+      specs: [
+        {},
+        { paused: true },
+        { clientService: { spec: { type: "NodePort" } } },
+        { updateStrategy: { type: "OnDelete" } },
+      ],
     },
   ];
   test.each(alike)("$name", ({ specs }) => {

@@ -38,15 +38,18 @@ function nodePort(service: Service): number | undefined {
 }
 
 test("the Service keeps its cluster IP when its type changes, and its node port while the type needs one", async () => {
-  const made = await server.client.create(SERVICES, wanted({ type: "ClusterIP" }), OPTIONS);
-  const byPort = await put(made, wanted({ type: "NodePort", metadata: { annotations: { "example.com/a": "1" } } }));
+  const made = await server.client.create(SERVICES, wanted({ spec: { type: "ClusterIP" } }), OPTIONS);
+  const byPort = await put(
+    made,
+    wanted({ spec: { type: "NodePort" }, metadata: { annotations: { "example.com/a": "1" } } }),
+  );
   expect(nodePort(byPort)).toBeGreaterThan(0);
-  const balanced = await put(byPort, wanted({ type: "LoadBalancer", trafficDistribution: "PreferClose" }));
+  const balanced = await put(byPort, wanted({ spec: { type: "LoadBalancer", trafficDistribution: "PreferClose" } }));
   expect(nodePort(balanced)).toBe(nodePort(byPort));
-  const directed = await put(balanced, wanted({ type: "LoadBalancer", metadata: { labels: { team: "a" } } }));
+  const directed = await put(balanced, wanted({ spec: { type: "LoadBalancer" }, metadata: { labels: { team: "a" } } }));
   expect(nodePort(directed)).toBe(nodePort(byPort));
   expect(directed.spec).not.toHaveProperty("trafficDistribution");
-  const closed = await put(directed, wanted({ type: "ClusterIP" }));
+  const closed = await put(directed, wanted({ spec: { type: "ClusterIP" } }));
   expect(nodePort(closed)).toBeUndefined();
   expect(closed.spec).toEqual(made.spec);
   expect(closed.metadata.labels).toEqual(made.metadata.labels);
@@ -55,19 +58,19 @@ test("the Service keeps its cluster IP when its type changes, and its node port 
 
 test("fields that a cloud controller sets are kept while the Service has the type LoadBalancer", async () => {
   const named = (given: EtcdCluster["spec"]["clientService"]) => wanted(given, "other-client");
-  const made = await server.client.create(SERVICES, named({ type: "ClusterIP" }), OPTIONS);
+  const made = await server.client.create(SERVICES, named({ spec: { type: "ClusterIP" } }), OPTIONS);
   const loadBalancerClass = "example.com/lb";
   const opened = await patched(made, { spec: { type: "LoadBalancer", loadBalancerClass } });
   const marked = await patched(opened, {
     metadata: { annotations: { "cloud.example/id": "7" }, finalizers: ["service.kubernetes.io/load-balancer-cleanup"] },
     spec: { loadBalancerSourceRanges: ["192.0.2.0/24"], externalTrafficPolicy: "Local" },
   });
-  const labelled = await put(marked, named({ type: "LoadBalancer", metadata: { labels: { team: "a" } } }));
+  const labelled = await put(marked, named({ spec: { type: "LoadBalancer" }, metadata: { labels: { team: "a" } } }));
   const { resourceVersion: _, ...metadata } = marked.metadata;
   expect(labelled.metadata).toMatchObject({ finalizers: metadata.finalizers, labels: { team: "a" } });
   expect(labelled.metadata.annotations).toMatchObject({ "cloud.example/id": "7" });
   expect(labelled.spec).toEqual(marked.spec);
-  const closed = await put(labelled, named({ type: "ClusterIP" }));
+  const closed = await put(labelled, named({ spec: { type: "ClusterIP" } }));
   expect(closed.spec).toEqual(made.spec);
   expect(closed.metadata.annotations).toMatchObject({ "cloud.example/id": "7" });
 });

@@ -62,7 +62,7 @@ describe("manifests as users write them", () => {
       version: "3.7.3",
       storage: DEFAULT_STORAGE_SPEC,
       podTemplate: {},
-      clientService: { type: "ClusterIP" },
+      clientService: { spec: { type: "ClusterIP" } },
       updateStrategy: { type: "RollingUpdate" },
       disruptionBudget: { policy: "Quorum" },
       paused: false,
@@ -271,8 +271,8 @@ const refused: (readonly [name: string, spec: object, says: readonly string[], c
   ],
   [
     "an unknown type of Service",
-    { replicas: 3, clientService: { type: "ExternalName" } },
-    ["spec.clientService.type", '"ClusterIP"'],
+    { replicas: 3, clientService: { spec: { type: "ExternalName" } } },
+    ["spec.clientService.spec.type", '"ClusterIP"'],
   ],
   [
     "a memberTimeout that is too short",

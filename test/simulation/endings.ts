@@ -265,7 +265,7 @@ class Ending {
       if (wrong !== undefined) return wrong;
     }
     if (this.#isServiceLate() && !this.#world.api.admission.has(SERVICES.plural))
-      return `its client Service is not of type ${this.#cluster.spec.clientService.type}`;
+      return `its client Service is not of type ${this.#cluster.spec.clientService.spec.type}`;
     for (const member of initialMembers.filter(({ joined }) => joined)) {
       const peer = this.#peers().find(({ spec }) => spec.memberID === member.id);
       if (peer === undefined) continue; // It was replaced, or the wrong members are reported below.
@@ -288,7 +288,7 @@ class Ending {
     const { metadata, spec } = this.#cluster;
     const service = this.#find(SERVICES, clientServiceName(metadata.name));
     const isOurs = service?.metadata.labels !== undefined && controllerOf(service)?.uid === metadata.uid;
-    return isOurs && (service.spec?.type ?? "ClusterIP") !== spec.clientService.type;
+    return isOurs && (service.spec?.type ?? "ClusterIP") !== spec.clientService.spec.type;
   }
 
   /** Whether an accessory has lost its annotations and the API server refuses the repair. */

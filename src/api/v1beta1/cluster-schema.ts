@@ -15,20 +15,27 @@ import { clusterTlsSchema, TLS_STAYS } from "#api/v1beta1/tls-schema.ts";
 
 const clientServiceSchema = z
   .object({
-    type: z
-      .enum(["ClusterIP", "NodePort", "LoadBalancer"])
-      .default("ClusterIP")
-      .describe("As in a Service. Members without TLS should not be reachable from outside of the Kubernetes cluster."),
     metadata: z
       .object({
         labels: labelsSchema.describe("Labels of the Service."),
         annotations: annotationsSchema.describe("Annotations of the Service, such as those that load balancers read."),
       })
       .optional(),
-    trafficDistribution: z
-      .enum(["PreferClose", "PreferSameZone", "PreferSameNode"])
-      .optional()
-      .describe("Which members the Service prefers for a client, as in a Service. Without it, any member."),
+    spec: z
+      .object({
+        type: z
+          .enum(["ClusterIP", "NodePort", "LoadBalancer"])
+          .default("ClusterIP")
+          .describe(
+            "As in a Service. Members without TLS should not be reachable from outside of the Kubernetes cluster.",
+          ),
+        trafficDistribution: z
+          .enum(["PreferClose", "PreferSameZone", "PreferSameNode"])
+          .optional()
+          .describe("Which members the Service prefers for a client, as in a Service. Without it, any member."),
+      })
+      .default({ type: "ClusterIP" })
+      .describe("The part of the Service's spec that may be chosen."),
   })
   .describe("The Service NAME-client, which leads clients to members. An edit takes effect at once.");
 
@@ -143,7 +150,7 @@ export const clusterSpecSchema = z
     tls: clusterTlsSchema.optional(),
     auth: authSchema.optional(),
     podTemplate: podTemplateSchema.default({}),
-    clientService: clientServiceSchema.default({ type: "ClusterIP" }),
+    clientService: clientServiceSchema.default({ spec: { type: "ClusterIP" } }),
     updateStrategy: updateStrategySchema.default({ type: "RollingUpdate" }),
     replacement: replacementSchema.optional(),
     disruptionBudget: disruptionBudgetSchema.default({ policy: "Quorum" }),

@@ -771,14 +771,6 @@ export const SHAPES = {
    "clientService": {
     "type": "object",
     "properties": {
-     "type": {
-      "type": "string",
-      "enum": [
-       "ClusterIP",
-       "NodePort",
-       "LoadBalancer"
-      ]
-     },
      "metadata": {
       "type": "object",
       "properties": {
@@ -800,13 +792,26 @@ export const SHAPES = {
        }
       }
      },
-     "trafficDistribution": {
-      "type": "string",
-      "enum": [
-       "PreferClose",
-       "PreferSameZone",
-       "PreferSameNode"
-      ]
+     "spec": {
+      "type": "object",
+      "properties": {
+       "type": {
+        "type": "string",
+        "enum": [
+         "ClusterIP",
+         "NodePort",
+         "LoadBalancer"
+        ]
+       },
+       "trafficDistribution": {
+        "type": "string",
+        "enum": [
+         "PreferClose",
+         "PreferSameZone",
+         "PreferSameNode"
+        ]
+       }
+      }
      }
     }
    },
@@ -2248,14 +2253,6 @@ export const SHAPES = {
        "clientService": {
         "type": "object",
         "properties": {
-         "type": {
-          "type": "string",
-          "enum": [
-           "ClusterIP",
-           "NodePort",
-           "LoadBalancer"
-          ]
-         },
          "metadata": {
           "type": "object",
           "properties": {
@@ -2277,13 +2274,26 @@ export const SHAPES = {
            }
           }
          },
-         "trafficDistribution": {
-          "type": "string",
-          "enum": [
-           "PreferClose",
-           "PreferSameZone",
-           "PreferSameNode"
-          ]
+         "spec": {
+          "type": "object",
+          "properties": {
+           "type": {
+            "type": "string",
+            "enum": [
+             "ClusterIP",
+             "NodePort",
+             "LoadBalancer"
+            ]
+           },
+           "trafficDistribution": {
+            "type": "string",
+            "enum": [
+             "PreferClose",
+             "PreferSameZone",
+             "PreferSameNode"
+            ]
+           }
+          }
          }
         }
        },

@@ -214,7 +214,7 @@ testPlans("src/cluster/exposure", [
   },
   {
     name: "changes the type of the client Service when the spec asks for LoadBalancer",
-    given: cluster({ spec: { clientService: { type: "LoadBalancer" } } }),
+    given: cluster({ spec: { clientService: { spec: { type: "LoadBalancer" } } } }),
     expect: "client-service: replaceService my-etcd-client",
   },
   {

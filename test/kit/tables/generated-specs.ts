@@ -209,9 +209,11 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
         etcd: etcd(version),
         podTemplate,
         clientService: some({
-          type: fc.constantFrom("ClusterIP", "NodePort", "LoadBalancer"),
           metadata: some({ labels, annotations }),
-          trafficDistribution: fc.constantFrom("PreferClose", "PreferSameZone", "PreferSameNode"),
+          spec: some({
+            type: fc.constantFrom("ClusterIP", "NodePort", "LoadBalancer"),
+            trafficDistribution: fc.constantFrom("PreferClose", "PreferSameZone", "PreferSameNode"),
+          }),
         }),
         updateStrategy: some({
           type: fc.constantFrom("RollingUpdate", "OnDelete"),

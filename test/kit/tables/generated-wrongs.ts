@@ -18,9 +18,9 @@ const ofSpec: readonly Wrong[] = [
   ...[["ReadWriteMany"], [], ["ReadWriteOnce", "ReadWriteOncePod"]].map(
     (accessModes): Wrong => ["spec.storage.accessModes", { storage: { accessModes } }],
   ),
-  ["spec.clientService.type", { clientService: { type: "ExternalName" } }],
+  ["spec.clientService.spec.type", { clientService: { spec: { type: "ExternalName" } } }],
   ["spec.clientService.metadata.labels", { clientService: { metadata: { labels: { "etcd.improbable.io/x": "y" } } } }],
-  ["spec.clientService.trafficDistribution", { clientService: { trafficDistribution: "Nearest" } }],
+  ["spec.clientService.spec.trafficDistribution", { clientService: { spec: { trafficDistribution: "Nearest" } } }],
   ["spec.updateStrategy.type", { updateStrategy: { type: "Recreate" } }],
   ...["9s", "25h", "soon", "10"].map(
     (memberTimeout): Wrong => ["spec.updateStrategy.memberTimeout", { updateStrategy: { memberTimeout } }],

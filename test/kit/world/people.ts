@@ -121,15 +121,14 @@ const TEMPLATES: readonly EtcdCluster["spec"]["podTemplate"][] = [
   ...Object.values(NEVER_STARTED),
 ];
 
-const CLOSED = { type: "ClusterIP" } as const;
+const CLOSED = { spec: { type: "ClusterIP" } } as const;
 /** Values for `spec.clientService`. */
 const CLIENT_SERVICES: readonly EtcdCluster["spec"]["clientService"][] = [
   CLOSED,
-  { type: "NodePort" },
-  { type: "LoadBalancer" },
+  { spec: { type: "NodePort" } },
+  { spec: { type: "LoadBalancer" } },
   {
-    type: "LoadBalancer",
-    trafficDistribution: "PreferClose",
+    spec: { type: "LoadBalancer", trafficDistribution: "PreferClose" },
     metadata: { annotations: { "example.test/lb": "internal" } },
   },
 ];
@@ -333,7 +332,7 @@ export class People {
     const after = api.replace("person", ETCD_CLUSTERS, { ...cluster, spec } as Draft<EtcdCluster>);
     if (after !== cluster)
       tell(
-        `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}, ${spec.updateStrategy.type}, ${spec.clientService.type}`,
+        `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}, ${spec.updateStrategy.type}, ${spec.clientService.spec.type}`,
       );
     return after !== cluster;
   }

@@ -148,9 +148,8 @@ for (const { name, edited, differs } of edits) {
 }
 
 const OPEN = {
-  type: "LoadBalancer",
+  spec: { type: "LoadBalancer", trafficDistribution: "PreferSameZone" },
   metadata: { labels: { team: "a" }, annotations: { "example.com/scheme": "internal" } },
-  trafficDistribution: "PreferSameZone",
 } as const;
 const open = clientService(cluster({ spec: { clientService: OPEN } }));
 const closed = clientService(cluster());
@@ -169,9 +168,15 @@ test("the client Service has the fields of the spec", () => {
   expect(serviceDiffers(live(open), open)).toBe(false);
 });
 
+test("without spec.clientService.spec, as in a converted object, the client Service has the type ClusterIP", () => {
+  const bare = cluster();
+  const spec = { ...bare.cluster.spec, clientService: {} } as typeof bare.cluster.spec;
+  expect(clientService({ ...bare, cluster: { ...bare.cluster, spec } })).toEqual(closed);
+});
+
 test("labels in spec.clientService do not replace the operator's own labels", () => {
   const metadata = { labels: { "app.kubernetes.io/managed-by": "somebody", team: "a" } };
-  const wanted = clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } }));
+  const wanted = clientService(cluster({ spec: { clientService: { spec: { type: "ClusterIP" }, metadata } } }));
   expect(wanted.metadata.labels).toEqual({ ...closed.metadata.labels, team: "a" });
 });
 
@@ -202,7 +207,7 @@ test("servicePut: removes only labels and annotations that were removed from spe
 
 test("the order of labels and annotations in spec.clientService does not matter", () => {
   const wish = (metadata: object) =>
-    clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } })).metadata.annotations;
+    clientService(cluster({ spec: { clientService: { spec: { type: "ClusterIP" }, metadata } } })).metadata.annotations;
   const [a, b] = [
     { a: "1", b: "2" },
     { b: "2", a: "1" },
@@ -212,7 +217,7 @@ test("the order of labels and annotations in spec.clientService does not matter"
 
 test("serviceDiffers: a label that was removed from spec.clientService is a difference", () => {
   const [more, less] = [{ a: "1", b: "2" }, { a: "1" }].map((labels) =>
-    clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata: { labels } } } })),
+    clientService(cluster({ spec: { clientService: { spec: { type: "ClusterIP" }, metadata: { labels } } } })),
   );
   expect(serviceDiffers(live(more!), less!)).toBe(true);
 });
@@ -235,9 +240,9 @@ test("servicePut: a LoadBalancer Service keeps its load balancer fields until it
   const given = live(open, { ...how, externalIPs: ["192.0.2.1"], trafficDistribution: "PreferClose" });
   expect(servicePut(given, open).spec).toEqual({ ...how, ...ADDED, ...open.spec });
   expect(servicePut(given, closed).spec).toEqual(closed.spec);
-  const byPort = clientService(cluster({ spec: { clientService: { type: "NodePort" } } }));
+  const byPort = clientService(cluster({ spec: { clientService: { spec: { type: "NodePort" } } } }));
   expect(servicePut(given, byPort).spec).toEqual(byPort.spec);
-  const undirected = clientService(cluster({ spec: { clientService: { type: "LoadBalancer" } } }));
+  const undirected = clientService(cluster({ spec: { clientService: { spec: { type: "LoadBalancer" } } } }));
   expect(servicePut(given, undirected).spec).toEqual({ ...how, ...ADDED, ...undirected.spec });
 });
 

@@ -43,7 +43,9 @@ function isPlainServed({ cluster, peers }: ClusterSnapshot): boolean {
 /** A single address for clients; it leads only to members that answer linearizable reads. */
 export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
   const name = clientServiceName(snapshot.cluster.metadata.name);
-  const { type, trafficDistribution, metadata } = snapshot.cluster.spec.clientService;
+  // A converted object may lack the schema's defaults.
+  const { spec, metadata } = snapshot.cluster.spec.clientService as Partial<ClientService>;
+  const { type = "ClusterIP", trafficDistribution } = (spec ?? {}) as Partial<ClientService["spec"]>;
   const led = trafficDistribution === undefined ? {} : { trafficDistribution };
   return service(snapshot, name, { type, ports: [CLIENT], ...led }, metadata);
 }
