@@ -27,15 +27,19 @@ const credentials = fc.option(fc.constant({ secretName: "s" }), { nil: undefined
 const prefix = fc.constantFrom("shop", "shop/orders");
 const TEMPLATES = ["s3://b/{{ .Namespace }}/{{ .Name }}.db?region=eu-1", "gs://b/{{.UID}}.db", "s3://b/shop"];
 const source = fc.oneof(
-  fc.constant({ clusterName: "orders" }),
-  fc.record(
-    {
-      endpoints: fc.uniqueArray(fc.constantFrom("http://orders:2379", "https://a:1", "https://b:1"), { minLength: 1 }),
-      tls: fc.constantFrom({ secretName: "tls" }, { serverName: "etcd" }, {}),
-      auth: fc.constant({ secretName: "root" }),
-    },
-    { requiredKeys: ["endpoints"] },
-  ),
+  fc.constant({ cluster: { name: "orders" } }),
+  fc
+    .record(
+      {
+        endpoints: fc.uniqueArray(fc.constantFrom("http://orders:2379", "https://a:1", "https://b:1"), {
+          minLength: 1,
+        }),
+        tls: fc.constantFrom({ secretName: "tls" }, { serverName: "etcd" }, {}),
+        auth: fc.constant({ secretName: "root" }),
+      },
+      { requiredKeys: ["endpoints"] },
+    )
+    .map((external) => ({ external })),
 );
 const destination = fc.oneof(
   fc
@@ -138,7 +142,7 @@ test("a v1alpha1 EtcdBackup of 2020 becomes one endpoint and a URL template", ()
     destination: { objectURLTemplate: "gs://my-bucket/{{ .UID }}.db" },
   };
   expect(up(as("v1alpha1", spec)).spec).toEqual({
-    source: { endpoints: ["http://my-cluster:2379"] },
+    source: { external: { endpoints: ["http://my-cluster:2379"] } },
     destination: { url: { template: "gs://my-bucket/{{ .UID }}.db" } },
     compression: "None",
     objectPolicy: "Keep",
@@ -148,8 +152,8 @@ test("a v1alpha1 EtcdBackup of 2020 becomes one endpoint and a URL template", ()
 });
 
 test.each([
-  [{ clusterName: "orders" }, "http://orders:2379"],
-  [{ endpoints: ["https://b:1", "https://a:1"] }, "https://b:1"],
+  [{ cluster: { name: "orders" } }, "http://orders:2379"],
+  [{ external: { endpoints: ["https://b:1", "https://a:1"] } }, "https://b:1"],
 ])("v1alpha1 shows the source %j as the URL %s", (from, clusterURL) => {
   const spec = backupSpecSchema.parse({ source: from, destination: { url: { template: "s3://b/k" } } }) as Json;
   const { spec: seen, metadata } = down(as("v1beta1", spec));
@@ -163,12 +167,22 @@ test.each([
   [{ azure: { account: "acc", container: "con", prefix: "p" } }, "azblob://con/p"],
   [{ volume: { claimName: "c", path: "p" } }, "volume://c/p"],
 ])("v1alpha1 shows the destination %j as the URL %s", (to, objectURLTemplate) => {
-  const spec = backupSpecSchema.parse({ source: { clusterName: "orders" }, destination: to }) as Json;
+  const spec = backupSpecSchema.parse({ source: { cluster: { name: "orders" } }, destination: to }) as Json;
   expect(down(as("v1beta1", spec)).spec).toMatchObject({ destination: { objectURLTemplate } });
 });
 
 test("every EtcdBackup is converted, and its v1beta1 form fits the schema, whatever its annotation is", () => {
-  const words = ["spec", "source", "destination", "clusterURL", "objectURLTemplate", "clusterName", "endpoints"];
+  const words = [
+    "spec",
+    "source",
+    "destination",
+    "clusterURL",
+    "objectURLTemplate",
+    "cluster",
+    "name",
+    "external",
+    "endpoints",
+  ];
   const key = fc.constantFrom(...words, "url", "template", "s3", "bucket", "volume", "__proto__", "x");
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(

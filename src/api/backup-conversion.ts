@@ -45,23 +45,25 @@ export function backupToV1alpha1({ source, destination, ...rest }: Json): { said
 }
 
 function sourceFromV1alpha1({ clusterURL, ...rest }: Json, beyond: Json): Json {
-  const isWhole = "clusterName" in beyond || "endpoints" in beyond;
-  if (isWhole && urlOf(beyond) === clusterURL) return { ...beyond, ...rest };
+  if (urlOf(beyond) === clusterURL) return { ...beyond, ...rest };
   const endpoints = clusterURL === undefined ? {} : { endpoints: [clusterURL] };
-  return { ...without(beyond, ["clusterName", "endpoints"]), ...rest, ...endpoints };
+  return { ...without(beyond, ["cluster"]), ...rest, external: { ...record(beyond.external), ...endpoints } };
 }
 
 function sourceToV1alpha1(source: Json): { said: Json; beyond: Json | undefined } {
   const clusterURL = urlOf(source);
-  const { endpoints, ...rest } = source;
-  const isOne = !("clusterName" in rest) && Array.isArray(endpoints) && endpoints.length === 1;
-  const beyond = isOne && typeof clusterURL === "string" ? rest : source;
+  const { external, ...others } = source;
+  const { endpoints, ...rest } = record(external);
+  const isOne = !("cluster" in source) && Array.isArray(endpoints) && endpoints.length === 1;
+  const beyond = isOne && typeof clusterURL === "string" ? { ...others, external: fromBeyond(rest) } : source;
   return { said: clusterURL === undefined ? {} : { clusterURL }, beyond: fromBeyond(beyond) };
 }
 
 /** Client URL of the source. For an EtcdCluster its headless Service, which has the cluster's name. */
-function urlOf({ clusterName, endpoints }: Json): unknown {
-  if (typeof clusterName === "string") return `http://${clusterName}:2379`;
+function urlOf({ cluster, external }: Json): unknown {
+  const { name } = record(cluster);
+  if (typeof name === "string") return `http://${name}:2379`;
+  const { endpoints } = record(external);
   return Array.isArray(endpoints) && typeof endpoints[0] === "string" ? endpoints[0] : undefined;
 }
 

@@ -3,11 +3,11 @@ import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import { folderOf, ownerFolder, placeText } from "./backup-folder.ts";
 
 test.each<[string, EtcdBackupSpec["source"], string | undefined, readonly string[]]>([
-  ["of an EtcdCluster has its name and uid", { clusterName: "my-etcd" }, "uid", ["my-etcd", "uid"]],
-  ['of an EtcdCluster that does not exist has "unknown" instead of the uid', { clusterName: "my-etcd" }, undefined, ["my-etcd", "unknown"]],
-  ["of another etcd has the host of its first endpoint", { endpoints: ["https://etcd.example:2379", "https://other:1"] }, undefined, ["external", "etcd.example"]],
-  ["of another etcd at an IPv6 address has underscores instead of brackets and colons", { endpoints: ["http://[::1]:2379/"] }, undefined, ["external", "___1_"]],
-  ['of an etcd without endpoints has "unknown" instead of a host', { endpoints: [] }, undefined, ["external", "unknown"]],
+  ["of an EtcdCluster has its name and uid", { cluster: { name: "my-etcd" } }, "uid", ["my-etcd", "uid"]],
+  ['of an EtcdCluster that does not exist has "unknown" instead of the uid', { cluster: { name: "my-etcd" } }, undefined, ["my-etcd", "unknown"]],
+  ["of another etcd has the host of its first endpoint", { external: { endpoints: ["https://etcd.example:2379", "https://other:1"] } }, undefined, ["external", "etcd.example"]],
+  ["of another etcd at an IPv6 address has underscores instead of brackets and colons", { external: { endpoints: ["http://[::1]:2379/"] } }, undefined, ["external", "___1_"]],
+  ['of an etcd without endpoints has "unknown" instead of a host', { external: { endpoints: [] } }, undefined, ["external", "unknown"]],
 ])("the folder for backups %s", (_, source, uid, parts) => {
   expect(ownerFolder(source, uid)).toEqual(parts);
 }); // biome-ignore format: a table
@@ -19,8 +19,11 @@ test.each([
   expect(folderOf(key)).toBe(folder);
 });
 
-const source = { clusterName: "my-etcd" };
-const external = (endpoint: string) => ({ source: { endpoints: [endpoint] }, destination: { s3: { bucket: "b" } } });
+const source = { cluster: { name: "my-etcd" } };
+const external = (endpoint: string) => ({
+  source: { external: { endpoints: [endpoint] } },
+  destination: { s3: { bucket: "b" } },
+});
 const on = (destination: object) => ({ source, destination });
 type Given = Parameters<typeof placeText>[0];
 

@@ -9,10 +9,10 @@ import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
  * folder. For any other etcd its host.
  * @param clusterUid uid of the EtcdCluster; undefined while it does not exist
  */
-export function ownerFolder({ clusterName, endpoints }: EtcdBackupSpec["source"], clusterUid?: string): string[] {
-  return clusterName === undefined
-    ? ["external", hostOf(endpoints?.[0] ?? "")]
-    : [clusterName, clusterUid ?? "unknown"];
+export function ownerFolder({ cluster, external }: EtcdBackupSpec["source"], clusterUid?: string): string[] {
+  return cluster === undefined
+    ? ["external", hostOf(external?.endpoints[0] ?? "")]
+    : [cluster.name, clusterUid ?? "unknown"];
 }
 
 function hostOf(endpoint: string): string {
@@ -32,7 +32,7 @@ export function folderOf(key: string): string {
 export function placeText({ source, destination }: Pick<EtcdBackupSpec, "source" | "destination">): string {
   const { s3, gcs, azure, volume } = destination;
   return JSON.stringify([
-    source.clusterName ?? source.endpoints?.[0],
+    source.cluster?.name ?? source.external?.endpoints[0],
     s3 && ["s3", s3.endpoint, s3.bucket, s3.prefix],
     gcs && ["gcs", gcs.endpoint, gcs.bucket, gcs.prefix],
     azure && ["azure", azure.endpoint, azure.account, azure.container, azure.prefix],

@@ -175,7 +175,7 @@ export const BACKUP_REASONS = {
   SpecRefused: "The spec asks for something impossible; the message states the field, its value and the valid values.",
   ClaimNotAllowed:
     "The claim of spec.destination.volume is missing, or lacks the label that allows backups on it; the message states how to set it.",
-  ClusterNotFound: "There is no EtcdCluster with the name in spec.source.clusterName.",
+  ClusterNotFound: "There is no EtcdCluster with the name in spec.source.cluster.name.",
   ClusterNotFormed: "The EtcdCluster has not formed yet.",
   NoQuorum: "No majority of the members answers; a snapshot could lack acknowledged writes.",
   PodPending: "The pod does not run; the message states why.",

@@ -27,9 +27,9 @@ function down(object: Json): Json {
 const template = fc.record(
   {
     source: fc.constantFrom(
-      { clusterName: "orders" },
-      { endpoints: ["http://a:1", "http://b:1"] },
-      { endpoints: ["http://a:1"] },
+      { cluster: { name: "orders" } },
+      { external: { endpoints: ["http://a:1", "http://b:1"] } },
+      { external: { endpoints: ["http://a:1"] } },
     ),
     destination: fc.constantFrom(
       { s3: { bucket: "backups", prefix: "shop", credentials: { secretName: "s" } } },
@@ -93,7 +93,7 @@ test("a v1alpha1 EtcdBackupSchedule of 2020 gets all defaults, and is unchanged 
     failedBackupsHistoryLimit: 3,
     backupTemplate: {
       ...DEFAULT_BACKUP_SPEC,
-      source: { endpoints: ["http://my-cluster:2379"] },
+      source: { external: { endpoints: ["http://my-cluster:2379"] } },
       destination: { url: { template: "s3://b/{{ .Name }}.db" } },
     },
   });
@@ -108,7 +108,7 @@ test("fields that are edited in v1alpha1 replace those in the annotation, and ot
     suspend: true,
     retention: { keepLast: 3 },
     backupTemplate: {
-      source: { clusterName: "orders" },
+      source: { cluster: { name: "orders" } },
       destination: { gcs: { bucket: "backups" } },
       compression: "Zstd",
     },
@@ -120,7 +120,7 @@ test("fields that are edited in v1alpha1 replace those in the annotation, and ot
   expect(up({ ...shown, spec: { schedule: "@daily", backupTemplate: elsewhere } }).spec).toMatchObject({
     suspend: true,
     backupTemplate: {
-      source: { endpoints: ["http://other:2379"] },
+      source: { external: { endpoints: ["http://other:2379"] } },
       destination: { url: { template: "s3://b/{{ .Name }}.db" } },
       compression: "Zstd",
     },

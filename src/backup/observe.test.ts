@@ -85,8 +85,8 @@ test("an EtcdBackup that does not exist is observed as absent", async () => {
   expect(await observeBackup(reads, {} as Readers, KEY, signal)).toEqual({ is: "absent" });
 });
 
-test("an EtcdCluster is not read without spec.source.clusterName", async () => {
-  const snapshot = backup({ spec: { source: { endpoints: ["http://my-etcd:2379"] } } });
+test("an EtcdCluster is not read without spec.source.cluster", async () => {
+  const snapshot = backup({ spec: { source: { external: { endpoints: ["http://my-etcd:2379"] } } } });
   expect((await look({ snapshot })).seen?.cluster).toBeUndefined();
 });
 

@@ -129,8 +129,8 @@ function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | unde
 }
 
 function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): EtcdCluster | undefined {
-  const { clusterName } = spec.source;
-  return clusterName === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name: clusterName });
+  const { cluster } = spec.source;
+  return cluster === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name: cluster.name });
 }
 
 /**

@@ -120,7 +120,7 @@ function ofVerification(snapshot: BackupSnapshot, metadata: object): BackupSnaps
 const failedRemoval = removing("failed");
 const cases: { name: string; given: BackupSnapshot; expect: string; because?: string | RegExp }[] = [
   { name: "creates the Job for a new backup", given: backup({ stage: "new" }), expect: "create-job: createJob nightly", because: /^a snapshot of my-etcd is taken, and stored as s3:\/\/backups\/foo/ },
-  { name: "creates the Job for another etcd", given: backup({ stage: "new", spec: { source: { endpoints: ["http://a:2379"] } }, with: { cluster: undefined } }), expect: "create-job: createJob nightly" },
+  { name: "creates the Job for another etcd", given: backup({ stage: "new", spec: { source: { external: { endpoints: ["http://a:2379"] } } }, with: { cluster: undefined } }), expect: "create-job: createJob nightly" },
   { name: "waits while the agent takes and stores the snapshot", given: backup(), expect: "wait: await-job", because: "a snapshot is being taken and stored" },
   { name: "waits for the pod of the Job to be created", given: backup({ stage: "made" }), expect: "wait: await-job", because: "its pod is not created yet" },
   { name: "shows Kubernetes' quota warning while the pod cannot be created", given: backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), expect: "warn: await-job", because: "its pod cannot be created: exceeded quota: q" },

@@ -10,7 +10,7 @@ export interface BackupSnapshot {
   /** Milliseconds since 1970: the only "now" for rules. */
   readonly takenAtMs: number;
   readonly backup: EtcdBackup;
-  /** The EtcdCluster of `spec.source.clusterName`; `undefined` when it does not exist or none is named. */
+  /** The EtcdCluster of `spec.source.cluster`; `undefined` when it does not exist or none is named. */
   readonly cluster: EtcdCluster | undefined;
   /** The Job that takes the snapshot; a foreign Job may have its name. */
   readonly taking: Attempted | undefined;

@@ -14,7 +14,7 @@ export interface Lack {
  * but may lack acknowledged writes. A full database can be read.
  */
 export function lackOfSource({ backup, cluster }: BackupSnapshot): Lack | undefined {
-  const { clusterName } = backup.spec.source;
+  const clusterName = backup.spec.source.cluster?.name;
   if (clusterName === undefined) return undefined;
   if (cluster === undefined)
     return { reason: "ClusterNotFound", message: `this namespace has no EtcdCluster ${clusterName}` };
@@ -33,13 +33,14 @@ export function lackOfSource({ backup, cluster }: BackupSnapshot): Lack | undefi
 
 /** Client URLs of the source: all voters, healthy or not; the agent chooses a healthy one. */
 export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly string[] {
-  const { clusterName, endpoints = [] } = backup.spec.source;
+  const { cluster: named, external } = backup.spec.source;
   // The operator of 2020 accepted addresses without a scheme.
-  if (clusterName === undefined) return endpoints.map((url) => (/^https?:\/\//.test(url) ? url : `http://${url}`));
+  if (named === undefined)
+    return (external?.endpoints ?? []).map((url) => (/^https?:\/\//.test(url) ? url : `http://${url}`));
   const voters = (cluster?.status?.members ?? []).filter(({ learner }) => !learner);
-  const hosts = voters.map(({ name }) => peerHost(backup.metadata.namespace, clusterName, name));
+  const hosts = voters.map(({ name }) => peerHost(backup.metadata.namespace, named.name, name));
   // Members change while an archive runs; the client Service leads to the current ones.
-  const service = `${clientServiceName(clusterName)}.${backup.metadata.namespace}.svc`;
+  const service = `${clientServiceName(named.name)}.${backup.metadata.namespace}.svc`;
   const scheme = cluster === undefined ? "http" : reachOf(cluster).scheme;
   return [...hosts, ...(backup.spec.archive === undefined ? [] : [service])].map((host) => clientUrl(host, scheme));
 }
@@ -49,21 +50,21 @@ export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly strin
  * certificate.
  */
 export function sourceSecret({ backup, cluster }: BackupSnapshot): { name: string; isOptional: boolean } | undefined {
-  const { clusterName, tls } = backup.spec.source;
+  const { cluster: named, external } = backup.spec.source;
   // For another etcd it may lack keys; the agent reports which one is missing.
-  const name = clusterName === undefined ? tls?.secretName : cluster && reachOf(cluster).secretName;
-  return name === undefined ? undefined : { name, isOptional: clusterName === undefined };
+  const name = named === undefined ? external?.tls?.secretName : cluster && reachOf(cluster).secretName;
+  return name === undefined ? undefined : { name, isOptional: named === undefined };
 }
 
 /** Why the named Secret must not be mounted: the key of a CA could issue any identity. */
 export function authorityText({ backup }: BackupSnapshot): string | undefined {
-  const name = backup.spec.source.tls?.secretName;
+  const name = backup.spec.source.external?.tls?.secretName;
   if (name === undefined || !isAuthorityName(name)) return undefined;
-  return `spec.source.tls.secretName is ${name}, the name of the Secret of an EtcdCluster's CA; the key of a CA must stay private; use another Secret`;
+  return `spec.source.external.tls.secretName is ${name}, the name of the Secret of an EtcdCluster's CA; the key of a CA must stay private; use another Secret`;
 }
 
 /** For users: the cluster's name, or the first endpoint. */
 export function sourceText({ backup }: BackupSnapshot): string {
-  const { clusterName, endpoints = [] } = backup.spec.source;
-  return clusterName ?? endpoints[0] ?? "";
+  const { cluster, external } = backup.spec.source;
+  return cluster?.name ?? external?.endpoints[0] ?? "";
 }

@@ -96,7 +96,9 @@ test("before the Job exists, the status has an object URL and no key", () => {
 });
 
 test("the source shown for another etcd is its first endpoint", () => {
-  expect(statusOf(backup({ spec: { source: { endpoints: ["http://a:1", "http://b:1"] } } })).source).toBe("http://a:1");
+  expect(statusOf(backup({ spec: { source: { external: { endpoints: ["http://a:1", "http://b:1"] } } } })).source).toBe(
+    "http://a:1",
+  );
   expect(statusOf(backup({ stage: "new", spec: { source: {} } })).source).toBe("");
 });
 

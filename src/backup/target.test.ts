@@ -126,7 +126,9 @@ test.each([
   ["http://:2379", "unknown"],
 ])("the key of another etcd's backup contains the host of its endpoint %s", (endpoint, host) => {
   const key = `foo/external/${host}/20260101T115900Z-nightly-01234567.db`;
-  expect(target({ source: { endpoints: [endpoint] } }, { with: { cluster: undefined } })).toMatchObject({ key });
+  expect(target({ source: { external: { endpoints: [endpoint] } } }, { with: { cluster: undefined } })).toMatchObject({
+    key,
+  });
 });
 
 test("a recreated cluster's backups have other keys, and a backup keeps its key once its Job exists", () => {

@@ -145,7 +145,7 @@ describe("the verdict of an active Job is BackingUp", () => {
 
   test("with all required Secrets when one of them is missing", () => {
     const spec = {
-      source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
+      source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
       destination: { url: { template: "s3://bb/k" } },
       encryption: { keySecret: { name: "key" } },
     };
@@ -253,7 +253,7 @@ describe("the message of a failed Job's backup:", () => {
   });
 
   const SPEC = {
-    source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
+    source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
     encryption: { keySecret: { name: "key" } },
   };
   test.each([
@@ -280,7 +280,7 @@ describe("the message of a failed Job's backup:", () => {
     expect(afterReport(failure("WrongCredentials", "no"), { destination: { s3: { bucket: "bb" } } }).message).toBe(
       "no",
     );
-    const spec = { source: { endpoints: ["https://a:1"], tls: { serverName: "a" } } };
+    const spec = { source: { external: { endpoints: ["https://a:1"], tls: { serverName: "a" } } } };
     expect(afterReport(failure("SourceTLS", "no"), spec).message).toBe("no");
   });
 });
@@ -374,11 +374,11 @@ describe("before the Job exists", () => {
 
   test.each([
     [{ source: {} }],
-    [{ source: { clusterName: "my-etcd", endpoints: ["http://a:1"] } }],
+    [{ source: { cluster: { name: "my-etcd" }, external: { endpoints: ["http://a:1"] } } }],
     [{ destination: {} }],
     [{ destination: { url: { template: "ftp://b/k" } } }],
-    [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-client-ca" } } }],
-    [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-peer-ca" } } }],
+    [{ source: { external: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-client-ca" } } } }],
+    [{ source: { external: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-peer-ca" } } } }],
   ])("the invalid spec %j is refused", (spec) => {
     expect(verdictOf(backup({ stage: "new", spec }))).toMatchObject({ phase: "Failed", reason: "SpecRefused" });
   });

@@ -56,8 +56,8 @@ function refusalOf(snapshot: BackupSnapshot): string | undefined {
   const { spec } = snapshot.backup;
   const target = targetOf(snapshot);
   if (typeof target === "string") return target;
-  if ((spec.source.clusterName === undefined) === (spec.source.endpoints === undefined))
-    return "spec.source must have exactly one of clusterName and endpoints";
+  if ((spec.source.cluster === undefined) === (spec.source.external === undefined))
+    return "spec.source must have exactly one of cluster and external";
   return authorityText(snapshot) ?? memberClaimText(snapshot);
 }
 
@@ -139,7 +139,7 @@ function withSecret(snapshot: BackupSnapshot, { reason, message }: FailureReport
 function secretFor(snapshot: BackupSnapshot, reason: FailureReason): string | undefined {
   const { source, encryption } = snapshot.backup.spec;
   if (reason === "SourceTLS") return sourceSecret(snapshot)?.name;
-  if (reason === "SourceAuth") return source.auth?.secretName;
+  if (reason === "SourceAuth") return source.external?.auth?.secretName;
   if (reason === "BadKey") return encryption?.keySecret.name;
   if (reason !== "WrongCredentials" && reason !== "AccessDenied" && reason !== "StoreTLS") return undefined;
   const target = targetOf(snapshot);

@@ -57,9 +57,9 @@ const STATE = {
   etcdpeers: both(ofCluster),
   etcdusers: both(withRef),
   etcdroles: both(withRef),
-  etcdbackups: both((clusterName, name) => named(name, { spec: { source: { clusterName } } })),
-  etcdbackupschedules: both((clusterName, name) =>
-    named(name, { spec: { backupTemplate: { source: { clusterName } } } }),
+  etcdbackups: both((cluster, name) => named(name, { spec: { source: { cluster: { name: cluster } } } })),
+  etcdbackupschedules: both((cluster, name) =>
+    named(name, { spec: { backupTemplate: { source: { cluster: { name: cluster } } } } }),
   ),
   etcdrestores: both((clusterName, name) => named(name, { spec: { source: {}, clusterTemplate: { clusterName } } })),
   services: both(labelled),

@@ -160,8 +160,8 @@ const PLACE_LABELS = [CLUSTER_LABEL, PEER_LABEL, BACKUP_LABEL, RESTORE_LABEL, SC
 
 /** The fields that locate an EtcdBackup that is too large: its cluster, and whether it archives changes. */
 function placeOfBackup({ spec }: { readonly spec: Pick<EtcdBackup["spec"], "source" | "archive"> }) {
-  const { clusterName } = spec.source;
-  const source = clusterName === undefined ? {} : { clusterName };
+  const { cluster } = spec.source;
+  const source = cluster === undefined ? {} : { cluster: { name: cluster.name } };
   return { source, ...(spec.archive === undefined ? {} : { archive: {} }) };
 }
 
@@ -184,8 +184,8 @@ function clusterOfPeer(peer: EtcdPeer): readonly string[] {
 }
 
 function clusterOfBackup({ metadata, spec }: EtcdBackup): readonly string[] {
-  const { clusterName } = spec.source;
-  return clusterName === undefined ? [] : [`${metadata.namespace}/${clusterName}`];
+  const { cluster } = spec.source;
+  return cluster === undefined ? [] : [`${metadata.namespace}/${cluster.name}`];
 }
 
 function clusterOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {

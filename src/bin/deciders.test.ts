@@ -23,8 +23,8 @@ const CACHES = {
   roles: byRef,
   users: byRef,
   backups: cacheOf({
-    here: { source: { clusterName: "mine" } },
-    mine: { source: { clusterName: "else" } },
+    here: { source: { cluster: { name: "mine" } } },
+    mine: { source: { cluster: { name: "else" } } },
     else: { source: {} },
   }),
   restores: cacheOf({
@@ -49,7 +49,7 @@ describe("the shard of an object depends on", () => {
     ["the clusterRef of an EtcdRole", decides.role, ["here", "gone"], ["mine"]],
     ["the clusterRef of an EtcdUser", decides.user, ["here", "gone"], ["mine"]],
     [
-      "the clusterName of an EtcdBackup, or its own name if it has none",
+      "the cluster of an EtcdBackup, or its own name if it has none",
       decides.backup,
       ["here", "gone"],
       ["mine", "else"],

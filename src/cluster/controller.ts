@@ -163,14 +163,14 @@ export function clusterController(
 /** The cluster with an upgrade that waits for the backup. */
 export function clusterKeysForBackup(object: KubeObject): readonly Key[] {
   const { namespace, annotations } = object.metadata;
-  const { clusterName: name } = (object as EtcdBackup).spec.source;
+  const name = (object as EtcdBackup).spec.source.cluster?.name;
   const isFirst = annotations?.[FIRST_BACKUP_ANNOTATION] !== undefined;
   return isFirst && name !== undefined && namespace !== undefined ? [{ namespace, name }] : [];
 }
 
 /** The cluster that a schedule backs up. */
 export function clusterKeysForSchedule({ metadata, spec }: EtcdBackupSchedule): readonly Key[] {
-  const name = spec.backupTemplate.source.clusterName;
+  const name = spec.backupTemplate.source.cluster?.name;
   return name === undefined ? [] : [{ namespace: metadata.namespace, name }];
 }
 

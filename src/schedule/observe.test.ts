@@ -125,14 +125,14 @@ test("the oldest active archive of another schedule in the same place is observe
   expect(rivalOf({}, older)).toBeUndefined();
   expect(rivalOf(archive, other("failed", { phase: "Failed" }))).toBeUndefined();
   expect(rivalOf(archive, other("going", {}, {}, { deletionTimestamp: rfc3339(NOW) }))).toBeUndefined();
-  const { destination, source: from } = TEMPLATE;
+  const { destination } = TEMPLATE;
   const s3 = { ...destination.s3, credentials: { secretName: "others" } };
   expect(rivalOf(archive, other("with-another-secret", {}, { destination: { s3 } }))).toBe("with-another-secret");
   for (const elsewhere of [
     { destination: { s3: { ...destination.s3, prefix: "daily" } } },
     { destination: { s3: { ...destination.s3, bucket: "another" } } },
     { destination: { s3: { ...destination.s3, endpoint: "https://another" } } },
-    { source: { ...from, clusterName: "another" } },
+    { source: { cluster: { name: "another" } } },
   ])
     expect(rivalOf(archive, other("elsewhere", {}, elsewhere))).toBeUndefined();
 });
@@ -167,7 +167,7 @@ test("the schedule's cluster and the latest run's backup are observed, even when
   expect(look([last, next])).toMatchObject({ value: { lastRun: next, wantedRun: last } });
   expect(look([theirs, next])).toMatchObject({ value: { lastRun: next, wantedRun: undefined } });
   expect(look([last])).toMatchObject({ value: { wantedRun: last } });
-  const source2 = { endpoints: ["http://etcd:2379"] };
+  const source2 = { external: { endpoints: ["http://etcd:2379"] } };
   const external = { backupTemplate: { ...made.spec.backupTemplate, source: source2 } };
   expect(look([], etcdBackupSchedule({ spec: external }))).toMatchObject({ value: { cluster: undefined } });
 });

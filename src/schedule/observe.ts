@@ -52,8 +52,8 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
   const own = labelled.filter((backup) => isOwned({ schedule }, backup)).toSorted(byAge);
   const backups = own.filter(({ spec }) => spec.archive === undefined);
   const archive = own.find(({ spec }) => spec.archive !== undefined);
-  const { clusterName } = schedule.spec.backupTemplate.source;
-  const cluster = clusterName === undefined ? undefined : reads.clusters.get({ namespace, name: clusterName });
+  const named = schedule.spec.backupTemplate.source.cluster;
+  const cluster = named === undefined ? undefined : reads.clusters.get({ namespace, name: named.name });
   const seen = { takenAtMs, schedule, cluster, backups };
   const { dueMs, lastMs } = runsOf(seen);
   const runAt = (ms: number | undefined) =>

@@ -60,8 +60,8 @@ describe.each([
 });
 
 test.each([
-  ["is that of its cluster", "anything", { clusterName: "mine" }, true],
-  ["is not that of a cluster with the name of the EtcdBackup", "mine", { clusterName: "else" }, false],
+  ["is that of its cluster", "anything", { cluster: { name: "mine" } }, true],
+  ["is not that of a cluster with the name of the EtcdBackup", "mine", { cluster: { name: "else" } }, false],
   ["is that of its own name if it names no cluster", "mine", {}, true],
   ["is not that of another name if it names no cluster", "else", {}, false],
 ])("the shard of an EtcdBackup %s", (_title, name, source, expected) => {

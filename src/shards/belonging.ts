@@ -56,7 +56,7 @@ export function isRoleOrUser(shard: Shard, { metadata, spec }: EtcdRole | EtcdUs
 
 /** Assigned by the cluster that is backed up; without one, when members are given by addresses, by its own name. */
 export function isBackup(shard: Shard, { metadata, spec }: EtcdBackup): boolean {
-  return isIn(shard, metadata.namespace, spec.source.clusterName ?? metadata.name);
+  return isIn(shard, metadata.namespace, spec.source.cluster?.name ?? metadata.name);
 }
 
 /**

@@ -34,7 +34,7 @@ async function made(spec: unknown, of = ETCD_BACKUPS, name = `b-${count++}`): Pr
   return await kube.create(of, draft, OPTIONS);
 }
 
-const SOURCE = { clusterName: "orders" };
+const SOURCE = { cluster: { name: "orders" } };
 const DESTINATION = { s3: { bucket: "backups" } };
 
 function to(destination: object): object {
@@ -43,6 +43,10 @@ function to(destination: object): object {
 
 function from(source: object): object {
   return { source, destination: DESTINATION };
+}
+
+function external(etcd: object): object {
+  return from({ external: etcd });
 }
 
 function template(text: string): object {
@@ -62,7 +66,7 @@ test("a backup with only a source and a destination gets every default", async (
 
 describe("is accepted:", () => {
   test.each([
-    ["endpoints with TLS and a user", from({
+    ["another etcd with TLS and a user", external({
       endpoints: ["https://etcd.example.com:2379", "https://[fd00::1]:2379/"],
       tls: { secretName: "tls", serverName: "etcd.example.com" },
       auth: { secretName: "root" },
@@ -85,31 +89,36 @@ describe("is accepted:", () => {
 describe("is refused with the field, the value and what is allowed:", () => {
   test.each<[string, unknown, readonly string[]]>([
     ["no source", { destination: DESTINATION }, ["spec.source: Required value"]],
-    ["an empty source", from({}), ["source must have exactly one of clusterName and endpoints"]],
-    ["two sources", from({ ...SOURCE, endpoints: ["http://a:2379"] }), ["exactly one of clusterName and endpoints"]],
-    ["TLS without endpoints", from({ ...SOURCE, tls: {} }), ["tls and auth go with endpoints"]],
-    ["a user without endpoints", from({ ...SOURCE, auth: { secretName: "s" } }), ["tls and auth go with endpoints"]],
+    ["an empty source", from({}), ["source must have exactly one of cluster and external"]],
+    [
+      "two sources",
+      from({ ...SOURCE, external: { endpoints: ["http://a:2379"] } }),
+      ["exactly one of cluster and external"],
+    ],
+    ["a cluster without a name", from({ cluster: {} }), ["spec.source.cluster.name: Required value"]],
+    ["another etcd without endpoints", external({ tls: {} }), ["spec.source.external.endpoints: Required value"]],
+    ["no endpoint", external({ endpoints: [] }), ["spec.source.external.endpoints", "at least 1 items"]],
     [
       "TLS with an http endpoint",
-      from({ endpoints: ["https://a:1", "http://b:1"], tls: {} }),
+      external({ endpoints: ["https://a:1", "http://b:1"], tls: {} }),
       ["every endpoint must begin with https://"],
     ],
     [
       "a password with an http endpoint",
-      from({ endpoints: ["https://a:1", "http://b:1"], auth: { secretName: "s" } }),
+      external({ endpoints: ["https://a:1", "http://b:1"], auth: { secretName: "s" } }),
       ["with auth, every endpoint must begin with https://"],
     ],
     [
       "an endpoint without a scheme",
-      from({ endpoints: ["a:2379"] }),
+      external({ endpoints: ["a:2379"] }),
       ["it is a:2379; it must be http:// or https://, a host and a port"],
     ],
     [
       "an endpoint with a path",
-      from({ endpoints: ["http://a:2379/v3"] }),
-      ["spec.source.endpoints[0]", "it is http://a:2379/v3"],
+      external({ endpoints: ["http://a:2379/v3"] }),
+      ["spec.source.external.endpoints[0]", "it is http://a:2379/v3"],
     ],
-    ["an endpoint with a password", from({ endpoints: ["http://u:p@a:2379"] }), ["it must be http:// or https://"]],
+    ["an endpoint with a password", external({ endpoints: ["http://u:p@a:2379"] }), ["it must be http:// or https://"]],
     ["no destination", to({}), ["destination must have exactly one of s3, gcs, azure, volume and url"]],
     [
       "two destinations",
@@ -185,7 +194,7 @@ test("the example is accepted", async () => {
 const LASTS = "of spec only verify can be changed after creation; make another EtcdBackup";
 
 test.each<[what: string, change: object]>([
-  ["a source", { source: { clusterName: "other" } }],
+  ["a source", { source: { cluster: { name: "other" } } }],
   ["a destination", { destination: { s3: { bucket: "another" } } }],
   ["a compression", { compression: "Zstd" }],
   ["a policy", { objectPolicy: "Delete" }],

@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(async () => await server?.stop());
 
 const ALL = {
-  source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
+  source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
   encryption: { keySecret: { name: "key", key: "mine" } },
 };
 
@@ -123,7 +123,7 @@ describe("the operator may create", () => {
   });
 
   test("no EtcdBackup without a schedule, and may change only finalizers and status of existing ones", async () => {
-    const spec = { source: { clusterName: "my-etcd" }, destination: { s3: { bucket: "bb" } } };
+    const spec = { source: { cluster: { name: "my-etcd" } }, destination: { s3: { bucket: "bb" } } };
     const manifest = {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdBackup",

@@ -49,7 +49,7 @@ afterAll(async () => await server?.stop());
 const snapshot = backup({
   stage: "new",
   spec: {
-    source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
+    source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
     encryption: { keySecret: { name: "key", key: "mine" } },
   },
 });

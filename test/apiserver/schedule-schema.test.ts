@@ -33,7 +33,7 @@ async function made(spec: unknown, of = ETCD_BACKUP_SCHEDULES, name = `s-${count
   return await kube.create(of, draft as unknown as Draft<EtcdBackupSchedule>, OPTIONS);
 }
 
-const TEMPLATE = { source: { clusterName: "orders" }, destination: { gcs: { bucket: "backups" } } };
+const TEMPLATE = { source: { cluster: { name: "orders" } }, destination: { gcs: { bucket: "backups" } } };
 const LEAST = { schedule: "@daily", backupTemplate: TEMPLATE };
 
 function with_(change: object): object {
@@ -118,7 +118,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["a retention together with a history limit", with_({ retention: { keepLast: 1 }, successfulBackupsHistoryLimit: 1 }), ["retention and successfulBackupsHistoryLimit exclude each other"]],
     ["a history without good backups", with_({ successfulBackupsHistoryLimit: 0 }), ["spec.successfulBackupsHistoryLimit", "greater than or equal to 1"]],
     ["an invalid concurrency policy", with_({ concurrencyPolicy: "Queue" }), ['spec.concurrencyPolicy: Unsupported value: "Queue"']],
-    ["a template that is not a backup", with_({ backupTemplate: { source: {}, destination: TEMPLATE.destination } }), ["source must have exactly one of clusterName and endpoints"]],
+    ["a template that is not a backup", with_({ backupTemplate: { source: {}, destination: TEMPLATE.destination } }), ["source must have exactly one of cluster and external"]],
   ])("%s", async (_, spec, says) => {
     const refusal = await made(spec).then(() => "it was accepted", String);
     for (const words of says) expect(refusal).toContain(words);
@@ -141,7 +141,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
 
 test("the whole spec may be edited", async () => {
   const { metadata } = await made(LEAST);
-  const backupTemplate = { compression: "Zstd", source: { clusterName: "other" } };
+  const backupTemplate = { compression: "Zstd", source: { cluster: { name: "other" } } };
   const edit = { spec: { schedule: "@every 1h", timeZone: "Europe/Berlin", suspend: true, backupTemplate } };
   const edited = await kube.patch(ETCD_BACKUP_SCHEDULES, metadata, edit, { signal, type: "merge" });
   expect(edited.spec).toMatchObject(edit.spec);

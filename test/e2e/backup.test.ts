@@ -49,7 +49,7 @@ async function folderOf(claim: string): Promise<string> {
 }
 
 const volume = { volume: { claimName: "backups", path: "nightly" } };
-const source = { clusterName: "my-etcd" };
+const source = { cluster: { name: "my-etcd" } };
 
 describe("a backup to a volume", () => {
   test("under load contains all writes acknowledged before, and etcdutl can restore it", async () => {
@@ -279,7 +279,10 @@ test("a backup reports PodRefused when a quota refuses its pod", async () => {
   await using other = await testNamespace("backup-quota");
   const elsewhere = new UserCluster(other.name);
   await elsewhere.kubectl("create", "quota", "nothing", "--hard=pods=0");
-  const spec = { source: { endpoints: ["http://10.255.255.1:2379"] }, destination: { s3: { bucket: "none" } } };
+  const spec = {
+    source: { external: { endpoints: ["http://10.255.255.1:2379"] } },
+    destination: { s3: { bucket: "none" } },
+  };
   const manifest = {
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdBackup",
@@ -298,7 +301,7 @@ test("a backup reports PodRefused when a quota refuses its pod", async () => {
 });
 
 test("a backup waits for a missing cluster, and refuses a destination claim without the label or of a member", async () => {
-  await backups.backUp("early", { source: { clusterName: "nobody" }, destination: volume });
+  await backups.backUp("early", { source: { cluster: { name: "nobody" } }, destination: volume });
   await eventually(async () => {
     const { status } = await backups.read("early");
     expect(status?.conditions).toMatchObject([{ reason: "ClusterNotFound" }, { reason: "ClusterNotFound" }]);

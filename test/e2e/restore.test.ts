@@ -82,7 +82,7 @@ test("a cluster is backed up to a volume with encryption and compression, and de
   const encryption = { keySecret: { name: "backup-key" } };
   const destination = { volume: { claimName: "backups" } };
   await make("EtcdBackup", "nightly", {
-    source: { clusterName: "my-etcd" },
+    source: { cluster: { name: "my-etcd" } },
     destination,
     encryption,
     compression: "Zstd",

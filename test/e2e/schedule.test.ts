@@ -35,7 +35,7 @@ async function apply(manifest: { metadata: object } & Record<string, unknown>): 
 
 async function schedule(spec: object): Promise<void> {
   const backupTemplate = {
-    source: { clusterName: "my-etcd" },
+    source: { cluster: { name: "my-etcd" } },
     destination: { volume: { claimName: "backups", path: "often" } },
   };
   await apply({

@@ -40,7 +40,7 @@ const MEGABYTES = 40;
 const MID_STREAM = 12_000_000;
 const KEYS = ["known-0", "known-1"];
 const EXPECTED = { "known-0": "value of known-0", "known-1": "value of known-1" };
-const source = { clusterName: "my-etcd" };
+const source = { cluster: { name: "my-etcd" } };
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -187,7 +187,7 @@ describe("a backup is stored completely", () => {
       auth: { secretName: "their-root" },
     };
     const way = await wayTo(() => s3.port);
-    await backups.backUp("external", { source: theirs, destination: { s3: s3By(way) } });
+    await backups.backUp("external", { source: { external: theirs }, destination: { s3: s3By(way) } });
     const { status } = await backups.until("external", "Completed");
     expect(status?.objectKey).toContain(`/external/${HERE}/`);
     expect(status?.object?.etcdVersion).toBe("3.6.16");
@@ -321,7 +321,7 @@ test("a backup of a gigabyte takes no more memory than a small one", { timeout: 
   await fill(large, 1_100);
   const way = await wayTo(() => s3.port);
   const startedAtMs = performance.now();
-  await backups.backUp("gigabyte", { source: { clusterName: "large" }, destination: { s3: s3By(way) } });
+  await backups.backUp("gigabyte", { source: { cluster: { name: "large" } }, destination: { s3: s3By(way) } });
   const agent = await eventually(async () => {
     const { items } = await cluster.json<{ items: Pod[] }>(
       "get",

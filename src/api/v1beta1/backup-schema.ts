@@ -10,21 +10,14 @@ import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
  */
 const MAX_ENDPOINTS = 16;
 
-const sourceSchema = z
+const externalSchema = z
   .object({
-    clusterName: z
-      .string()
-      .min(1)
-      .max(52)
-      .optional()
-      .describe("Name of an EtcdCluster in the same namespace. This, or endpoints."),
     endpoints: z
       .array(urlSchema("https://etcd.example.com:2379"))
       .min(1)
       .max(MAX_ENDPOINTS)
-      .optional()
       .describe(
-        "Client URLs of the members of any etcd, such as https://etcd.example.com:2379. The snapshot is taken from one of them, preferably a healthy follower.",
+        "Client URLs of its members, such as https://etcd.example.com:2379. The snapshot is taken from one of them, preferably a healthy follower.",
       ),
     tls: z
       .object({
@@ -54,20 +47,32 @@ const sourceSchema = z
   .meta({
     "x-kubernetes-validations": [
       {
-        rule: "has(self.clusterName) != has(self.endpoints)",
-        message: "source must have exactly one of clusterName and endpoints",
-      },
-      {
-        rule: "!has(self.clusterName) || (!has(self.tls) && !has(self.auth))",
-        message: "tls and auth go with endpoints; with clusterName the operator knows how to get in",
-      },
-      {
-        rule: "!has(self.tls) || !has(self.endpoints) || self.endpoints.all(each, each.startsWith('https://'))",
+        rule: "!has(self.tls) || self.endpoints.all(each, each.startsWith('https://'))",
         message: "with tls, every endpoint must begin with https://",
       },
       {
-        rule: "!has(self.auth) || !has(self.endpoints) || self.endpoints.all(each, each.startsWith('https://'))",
+        rule: "!has(self.auth) || self.endpoints.all(each, each.startsWith('https://'))",
         message: "with auth, every endpoint must begin with https://; else the password could be read on the way",
+      },
+    ],
+  })
+  .describe("Any other etcd.");
+
+const sourceSchema = z
+  .object({
+    cluster: z
+      .object({
+        name: z.string().min(1).max(52).describe("Name of the EtcdCluster, in the same namespace."),
+      })
+      .optional()
+      .describe("An EtcdCluster. The operator knows its members, and has a certificate and a user there."),
+    external: externalSchema.optional(),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "has(self.cluster) != has(self.external)",
+        message: "source must have exactly one of cluster and external",
       },
     ],
   })

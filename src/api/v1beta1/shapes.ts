@@ -1314,46 +1314,62 @@ export const SHAPES = {
    "source": {
     "type": "object",
     "properties": {
-     "clusterName": {
-      "type": "string",
-      "minLength": 1,
-      "maxLength": 52
-     },
-     "endpoints": {
-      "minItems": 1,
-      "maxItems": 16,
-      "type": "array",
-      "items": {
-       "type": "string",
-       "maxLength": 512
-      }
-     },
-     "tls": {
+     "cluster": {
       "type": "object",
       "properties": {
-       "secretName": {
+       "name": {
         "type": "string",
         "minLength": 1,
-        "maxLength": 253
-       },
-       "serverName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 253
-       }
-      }
-     },
-     "auth": {
-      "type": "object",
-      "properties": {
-       "secretName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 253
+        "maxLength": 52
        }
       },
       "required": [
-       "secretName"
+       "name"
+      ]
+     },
+     "external": {
+      "type": "object",
+      "properties": {
+       "endpoints": {
+        "minItems": 1,
+        "maxItems": 16,
+        "type": "array",
+        "items": {
+         "type": "string",
+         "maxLength": 512
+        }
+       },
+       "tls": {
+        "type": "object",
+        "properties": {
+         "secretName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         },
+         "serverName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         }
+        }
+       },
+       "auth": {
+        "type": "object",
+        "properties": {
+         "secretName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         }
+        },
+        "required": [
+         "secretName"
+        ]
+       }
+      },
+      "required": [
+       "endpoints"
       ]
      }
     }
@@ -1708,46 +1724,62 @@ export const SHAPES = {
      "source": {
       "type": "object",
       "properties": {
-       "clusterName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 52
-       },
-       "endpoints": {
-        "minItems": 1,
-        "maxItems": 16,
-        "type": "array",
-        "items": {
-         "type": "string",
-         "maxLength": 512
-        }
-       },
-       "tls": {
+       "cluster": {
         "type": "object",
         "properties": {
-         "secretName": {
+         "name": {
           "type": "string",
           "minLength": 1,
-          "maxLength": 253
-         },
-         "serverName": {
-          "type": "string",
-          "minLength": 1,
-          "maxLength": 253
-         }
-        }
-       },
-       "auth": {
-        "type": "object",
-        "properties": {
-         "secretName": {
-          "type": "string",
-          "minLength": 1,
-          "maxLength": 253
+          "maxLength": 52
          }
         },
         "required": [
-         "secretName"
+         "name"
+        ]
+       },
+       "external": {
+        "type": "object",
+        "properties": {
+         "endpoints": {
+          "minItems": 1,
+          "maxItems": 16,
+          "type": "array",
+          "items": {
+           "type": "string",
+           "maxLength": 512
+          }
+         },
+         "tls": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "serverName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          }
+         },
+         "auth": {
+          "type": "object",
+          "properties": {
+           "secretName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           }
+          },
+          "required": [
+           "secretName"
+          ]
+         }
+        },
+        "required": [
+         "endpoints"
         ]
        }
       }

@@ -54,9 +54,11 @@ function filesOf(job: ReturnType<typeof made>): readonly string[] {
 const KEY = "foo/my-etcd/uid-of-cluster/20260101T115900Z-nightly-01234567.db";
 const EXTERNAL = {
   source: {
-    endpoints: ["https://a:1", "b:2379"],
-    tls: { secretName: "tls", serverName: "etcd" },
-    auth: { secretName: "root" },
+    external: {
+      endpoints: ["https://a:1", "b:2379"],
+      tls: { secretName: "tls", serverName: "etcd" },
+      auth: { secretName: "root" },
+    },
   },
 };
 
@@ -199,7 +201,7 @@ describe("the agent's task", () => {
 
   test("has no file paths when the spec has no Secrets", () => {
     const task = taskOf(
-      made({ source: { endpoints: ["https://a:1"], tls: {} }, destination: { gcs: { bucket: "bb" } } }),
+      made({ source: { external: { endpoints: ["https://a:1"], tls: {} } }, destination: { gcs: { bucket: "bb" } } }),
     );
     expect(task.source).toEqual({ endpoints: ["https://a:1"] });
     expect(task).not.toHaveProperty("credentialsDir");

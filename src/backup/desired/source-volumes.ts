@@ -14,7 +14,7 @@ import { sourceSecret } from "#backup/source.ts";
 /** Further volumes of the pod that takes the snapshot. */
 export function sourceVolumes(snapshot: BackupSnapshot): readonly Mounted[] {
   const { source, encryption } = snapshot.backup.spec;
-  const { auth } = source;
+  const auth = source.external?.auth;
   const tls = sourceSecret(snapshot);
   return [
     ...encryptionVolumes(encryption?.keySecret),

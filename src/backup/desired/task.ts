@@ -19,7 +19,7 @@ export function backupTask(snapshot: BackupSnapshot, target: Target): BackupTask
     about: {
       namespace,
       backupName: name,
-      ...(source.clusterName === undefined ? {} : { clusterName: source.clusterName }),
+      ...(source.cluster === undefined ? {} : { clusterName: source.cluster.name }),
       ...(cluster === undefined ? {} : { clusterUID: cluster.metadata.uid }),
     },
   };
@@ -61,13 +61,13 @@ function placeOf({ backup }: BackupSnapshot, { location, key, credentials }: Tar
 }
 
 function sourceOf(snapshot: BackupSnapshot): EtcdSource {
-  const { source } = snapshot.backup.spec;
+  const { cluster, external } = snapshot.backup.spec.source;
   const clusterID = snapshot.cluster?.status?.identity?.clusterID;
   return {
     endpoints: endpointsOf(snapshot),
-    ...(source.clusterName === undefined || clusterID === undefined ? {} : { clusterID }),
+    ...(cluster === undefined || clusterID === undefined ? {} : { clusterID }),
     ...(sourceSecret(snapshot) === undefined ? {} : { tlsDir: MOUNTS.sourceTLS }),
-    ...(source.tls?.serverName === undefined ? {} : { serverName: source.tls.serverName }),
-    ...(source.auth === undefined ? {} : { authDir: MOUNTS.sourceAuth }),
+    ...(external?.tls?.serverName === undefined ? {} : { serverName: external.tls.serverName }),
+    ...(external?.auth === undefined ? {} : { authDir: MOUNTS.sourceAuth }),
   };
 }

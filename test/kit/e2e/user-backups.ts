@@ -79,7 +79,7 @@ export class UserBackups {
       metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
       spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
     });
-    const source = { clusterName: this.#cluster.name };
+    const source = { cluster: { name: this.#cluster.name } };
     await this.backUp("nightly", { source, destination: { volume: { claimName: "backups" } }, verify: true });
     await this.until("nightly", "Completed");
     await this.untilReason("nightly", "Verified", "Verified", 120_000);

@@ -30,14 +30,14 @@ export class ArchivedHistory {
 
   /** Starts the schedule: it makes a backup, and archives every change from then on. */
   static async start(cluster: UserCluster): Promise<ArchivedHistory> {
-    const { namespace, name: clusterName } = cluster;
+    const { namespace, name } = cluster;
     await make(namespace, {
       apiVersion: "v1",
       kind: "PersistentVolumeClaim",
       metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
       spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
     });
-    const backupTemplate = { source: { clusterName }, destination: { volume: { claimName: "backups" } } };
+    const backupTemplate = { source: { cluster: { name } }, destination: { volume: { claimName: "backups" } } };
     await make(namespace, {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdBackupSchedule",

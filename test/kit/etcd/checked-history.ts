@@ -123,7 +123,7 @@ export class CheckedHistory implements AsyncDisposable {
    * @param marker the last written key
    */
   async expectVerified(marker: string): Promise<void> {
-    const source = { clusterName: this.cluster.name };
+    const source = { cluster: { name: this.cluster.name } };
     await this.backups.backUp(marker, { source, destination: { volume: { claimName: "backups" } }, verify: true });
     await this.backups.until(marker, "Completed", VERIFIED_MS);
     await this.backups.untilReason(marker, "Verified", "Verified", VERIFIED_MS);

@@ -104,7 +104,7 @@ export function etcdBackup(given: Given = {}): EtcdBackup {
       ...(given.deleting === true ? { deletionTimestamp: "2026-01-01T12:00:00Z" } : {}),
     },
     spec: backupSpecSchema.parse({
-      source: { clusterName: "my-etcd" },
+      source: { cluster: { name: "my-etcd" } },
       destination: { s3: { bucket: "backups", credentials: { secretName: "s3" } } },
       ...given.spec,
     }),

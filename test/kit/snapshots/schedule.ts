@@ -45,7 +45,7 @@ interface Given {
 }
 
 export const TEMPLATE = {
-  source: { clusterName: "my-etcd" },
+  source: { cluster: { name: "my-etcd" } },
   destination: { s3: { bucket: "backups", credentials: { secretName: "s3" } } },
 };
 
