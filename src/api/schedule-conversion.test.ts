@@ -46,7 +46,13 @@ const beta = fc
   .record(
     {
       schedule: fc.constantFrom("@daily", "0 3 * * *"),
-      backupTemplate: template,
+      backupTemplate: fc.record(
+        {
+          metadata: fc.constantFrom({}, { labels: { team: "shop" } }, { annotations: { "example.com/cost": "7" } }),
+          spec: template,
+        },
+        { requiredKeys: ["spec"] },
+      ),
       timeZone: fc.constantFrom("UTC", "Europe/Berlin"),
       suspend: fc.boolean(),
       immediate: fc.boolean(),
@@ -92,9 +98,11 @@ test("a v1alpha1 EtcdBackupSchedule of 2020 gets all defaults, and is unchanged 
     concurrencyPolicy: "Forbid",
     failedBackupsHistoryLimit: 3,
     backupTemplate: {
-      ...DEFAULT_BACKUP_SPEC,
-      source: { external: { endpoints: ["http://my-cluster:2379"] } },
-      destination: { url: { template: "s3://b/{{ .Name }}.db" } },
+      spec: {
+        ...DEFAULT_BACKUP_SPEC,
+        source: { external: { endpoints: ["http://my-cluster:2379"] } },
+        destination: { url: { template: "s3://b/{{ .Name }}.db" } },
+      },
     },
   });
   expect(scheduleSpecSchema.parse(whole.spec)).toEqual(whole.spec);
@@ -108,9 +116,12 @@ test("fields that are edited in v1alpha1 replace those in the annotation, and ot
     suspend: true,
     retention: { keepLast: 3 },
     backupTemplate: {
-      source: { cluster: { name: "orders" } },
-      destination: { gcs: { bucket: "backups" } },
-      compression: "Zstd",
+      metadata: { labels: { team: "shop" } },
+      spec: {
+        source: { cluster: { name: "orders" } },
+        destination: { gcs: { bucket: "backups" } },
+        compression: "Zstd",
+      },
     },
   }) as Json;
   const shown = down(as("v1beta1", spec));
@@ -120,9 +131,12 @@ test("fields that are edited in v1alpha1 replace those in the annotation, and ot
   expect(up({ ...shown, spec: { schedule: "@daily", backupTemplate: elsewhere } }).spec).toMatchObject({
     suspend: true,
     backupTemplate: {
-      source: { external: { endpoints: ["http://other:2379"] } },
-      destination: { url: { template: "s3://b/{{ .Name }}.db" } },
-      compression: "Zstd",
+      metadata: { labels: { team: "shop" } },
+      spec: {
+        source: { external: { endpoints: ["http://other:2379"] } },
+        destination: { url: { template: "s3://b/{{ .Name }}.db" } },
+        compression: "Zstd",
+      },
     },
   });
 });

@@ -3,8 +3,8 @@ import { fromBeyond } from "#api/pod-template/conversion.ts";
 import { isSameData } from "#base/hash.ts";
 import { defined, record, without } from "#base/json.ts";
 
-// v1alpha1 has only the schedule and the backup template. All other fields are stored in the annotation. The template
-// is converted like an EtcdBackup.
+// v1alpha1 has only the schedule and the spec of the backup template. All other fields are stored in the annotation. The
+// template's spec is converted like an EtcdBackup.
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -13,26 +13,23 @@ type Json = Readonly<Record<string, unknown>>;
  * @param beyond fields that only v1beta1 has
  */
 export function scheduleFromV1alpha1({ backupTemplate, ...rest }: Json, beyond: Json): Json {
+  const { spec, ...others } = record(beyond.backupTemplate);
+  const backup = { ...DEFAULT_BACKUP_SPEC, ...backupFromV1alpha1(record(backupTemplate), record(spec)) };
   return {
     ...without(beyond, ["schedule", "backupTemplate"]),
     ...rest,
-    backupTemplate:
-      backupTemplate === undefined
-        ? undefined
-        : defined({
-            ...DEFAULT_BACKUP_SPEC,
-            ...backupFromV1alpha1(record(backupTemplate), record(beyond.backupTemplate)),
-          }),
+    backupTemplate: backupTemplate === undefined ? undefined : { ...others, spec: defined(backup) },
   };
 }
 
 export function scheduleToV1alpha1({ schedule, backupTemplate, ...rest }: Json): { said: Json; beyond: Json } {
-  const template = backupTemplate === undefined ? undefined : backupToV1alpha1(record(backupTemplate));
+  const { spec, ...others } = record(backupTemplate);
+  const template = backupTemplate === undefined ? undefined : backupToV1alpha1(record(spec));
   const more = Object.entries(template?.beyond ?? {}).filter(
     ([key, value]) => !isSameData(value, (DEFAULT_BACKUP_SPEC as Json)[key]),
   );
   return {
     said: { schedule, backupTemplate: template === undefined ? undefined : defined(template.said) },
-    beyond: { ...rest, backupTemplate: fromBeyond(Object.fromEntries(more)) },
+    beyond: { ...rest, backupTemplate: fromBeyond({ ...others, spec: fromBeyond(Object.fromEntries(more)) }) },
   };
 }

@@ -59,7 +59,7 @@ const STATE = {
   etcdroles: both(withRef),
   etcdbackups: both((cluster, name) => named(name, { spec: { source: { cluster: { name: cluster } } } })),
   etcdbackupschedules: both((cluster, name) =>
-    named(name, { spec: { backupTemplate: { source: { cluster: { name: cluster } } } } }),
+    named(name, { spec: { backupTemplate: { spec: { source: { cluster: { name: cluster } } } } } }),
   ),
   etcdrestores: both((clusterName, name) => named(name, { spec: { source: {}, clusterTemplate: { clusterName } } })),
   services: both(labelled),

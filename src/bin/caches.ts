@@ -97,7 +97,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     schedules: new Cache<EtcdBackupSchedule>({
       ...all,
       resource: ETCD_BACKUP_SCHEDULES,
-      place: ({ spec: { backupTemplate } }) => ({ backupTemplate: placeOfBackup({ spec: backupTemplate }) }),
+      place: ({ spec: { backupTemplate } }) => ({ backupTemplate: { spec: placeOfBackup(backupTemplate) } }),
       indexes: { [CLUSTER_INDEX]: clusterOfSchedule },
     }),
     restores: new Cache<EtcdRestore>({

@@ -93,7 +93,7 @@ test("a certificate object is not read again after the controller has written it
 test("schedules, and backups before an upgrade, requeue their cluster", () => {
   const key = { namespace: "foo", name: "my-etcd" };
   expect(clusterKeysForSchedule(etcdBackupSchedule())).toEqual([key]);
-  const backupTemplate = { ...TEMPLATE, source: { external: { endpoints: ["http://a:2379"] } } };
+  const backupTemplate = { spec: { ...TEMPLATE, source: { external: { endpoints: ["http://a:2379"] } } } };
   expect(clusterKeysForSchedule(etcdBackupSchedule({ spec: { backupTemplate } }))).toEqual([]);
   const backup = etcdBackup();
   expect(clusterKeysForBackup(backup)).toEqual([]);

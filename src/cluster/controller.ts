@@ -170,7 +170,7 @@ export function clusterKeysForBackup(object: KubeObject): readonly Key[] {
 
 /** The cluster that a schedule backs up. */
 export function clusterKeysForSchedule({ metadata, spec }: EtcdBackupSchedule): readonly Key[] {
-  const name = spec.backupTemplate.source.cluster?.name;
+  const name = spec.backupTemplate.spec.source.cluster?.name;
   return name === undefined ? [] : [{ namespace: metadata.namespace, name }];
 }
 

@@ -50,7 +50,7 @@ function stored(folder: string, backup: EtcdBackup): EtcdBackup {
 const archiveAt = (folder: string, madeMs = MADE_MS, status: object = {}): EtcdBackup => {
   const made = archiveOf({ objectKey: `${folder}/changes`, ...status });
   const { backupTemplate } = schedule(ARCHIVE).schedule.spec;
-  const spec = archiveFor(schedule(ARCHIVE).schedule)?.spec ?? backupTemplate;
+  const spec = archiveFor(schedule(ARCHIVE).schedule)?.spec ?? backupTemplate.spec;
   return { ...made, spec, metadata: { ...made.metadata, creationTimestamp: rfc3339(madeMs) } };
 };
 const ENDED = "end-archive: deleteBackup nightly-changes";

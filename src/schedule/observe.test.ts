@@ -168,7 +168,7 @@ test("the schedule's cluster and the latest run's backup are observed, even when
   expect(look([theirs, next])).toMatchObject({ value: { lastRun: next, wantedRun: undefined } });
   expect(look([last])).toMatchObject({ value: { wantedRun: last } });
   const source2 = { external: { endpoints: ["http://etcd:2379"] } };
-  const external = { backupTemplate: { ...made.spec.backupTemplate, source: source2 } };
+  const external = { backupTemplate: { spec: { ...made.spec.backupTemplate.spec, source: source2 } } };
   expect(look([], etcdBackupSchedule({ spec: external }))).toMatchObject({ value: { cluster: undefined } });
 });
 

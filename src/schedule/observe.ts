@@ -52,7 +52,7 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
   const own = labelled.filter((backup) => isOwned({ schedule }, backup)).toSorted(byAge);
   const backups = own.filter(({ spec }) => spec.archive === undefined);
   const archive = own.find(({ spec }) => spec.archive !== undefined);
-  const named = schedule.spec.backupTemplate.source.cluster;
+  const named = schedule.spec.backupTemplate.spec.source.cluster;
   const cluster = named === undefined ? undefined : reads.clusters.get({ namespace, name: named.name });
   const seen = { takenAtMs, schedule, cluster, backups };
   const { dueMs, lastMs } = runsOf(seen);
@@ -85,7 +85,7 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
 function rivalOf({ backups }: ScheduleReads, schedule: EtcdBackupSchedule): EtcdBackup | undefined {
   const { archive, backupTemplate } = schedule.spec;
   if (archive === undefined) return undefined;
-  const place = placeText(backupTemplate);
+  const place = placeText(backupTemplate.spec);
   const others = backups.byIndex(ARCHIVE_INDEX, schedule.metadata.namespace);
   return others
     .filter((other) => isActive(other) && !isOwned({ schedule }, other) && placeText(other.spec) === place)

@@ -5,6 +5,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { archiveOf, counted, MADE_MS, run, saying, schedule, source, TEMPLATE } from "#kit/snapshots/schedule.ts";
 import { planText } from "#kit/tables/plan-text.ts";
+import { archiveFor, backupFor } from "#schedule/desired/backup.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
@@ -89,7 +90,7 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "archive: the archive is deleted when spec.archive was removed", given: schedule({ archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
   { name: "archive: the archive is deleted when spec.archive changes", given: schedule({ spec: { archive: { maxAgeSeconds: 5 } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
   { name: "archive: the archive is deleted when the backup template changes", given: schedule({ spec: { archive: {} }, archive: archiveOf({}, { compression: "Zstd" }) }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: the template's objectPolicy and deadline do not apply to the archive", given: schedule({ spec: { archive: {}, backupTemplate: { ...TEMPLATE, objectPolicy: "Delete", activeDeadlineSeconds: 60 } }, archive: archiveOf() }), expect: "settled" },
+  { name: "archive: the template's objectPolicy and deadline do not apply to the archive", given: schedule({ spec: { archive: {}, backupTemplate: { spec: { ...TEMPLATE, objectPolicy: "Delete", activeDeadlineSeconds: 60 } } }, archive: archiveOf() }), expect: "settled" },
   { name: "archive: a failed archive is deleted after a minute to be replaced", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 60_000) }) }), expect: "end-archive: deleteBackup nightly-changes" },
   { name: "archive: a failed archive is not deleted within a minute", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 59_000) }) }), expect: "settled" },
   { name: "archive: a backup is created when none covers the changes before the archive", given: archiving("14", [run(NOW - HOUR, { etcd: "a" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
@@ -211,8 +212,8 @@ test("schedule plan: no run is verified while another verification runs", () => 
   const [before, during] = [false, true].map((verify) => ({ ...newer, spec: { ...newer.spec, verify } })) as [EtcdBackup, EtcdBackup]; // biome-ignore format: a list
   const after = run(NOW - HOUR, { verified: true });
   expect([asked([before]), asked([during]), asked([{ ...after, spec: during.spec }])]).toEqual([true, false, true]);
-  expect(asked([during], { backupTemplate: { ...TEMPLATE, verify: true } })).toBe(false);
-  expect(asked([], { backupTemplate: { ...TEMPLATE, verify: true } })).toBe(true);
+  expect(asked([during], { backupTemplate: { spec: { ...TEMPLATE, verify: true } } })).toBe(false);
+  expect(asked([], { backupTemplate: { spec: { ...TEMPLATE, verify: true } } })).toBe(true);
 });
 
 test("schedule plan: a created backup has the template's spec, and the schedule's label and uid", () => {
@@ -230,8 +231,26 @@ test("schedule plan: a created backup has the template's spec, and the schedule'
       },
       annotations: { "etcd.improbable.io/schedule-uid": "uid-of-schedule" },
     },
-    spec: due().schedule.spec.backupTemplate,
+    spec: due().schedule.spec.backupTemplate.spec,
   });
+});
+
+test("schedule plan: backups and the archive get the template's labels and annotations, and keep the operator's own", () => {
+  const own = { "app.kubernetes.io/managed-by": "another", "etcd.improbable.io/backup-schedule-name": "another" };
+  const annotations = { "example.com/cost": "7", "etcd.improbable.io/schedule-uid": "another" };
+  const { schedule: made } = due({ spec: { archive: {} } });
+  const metadata = { labels: { team: "shop", ...own }, annotations };
+  const spec = { ...made.spec, backupTemplate: { ...made.spec.backupTemplate, metadata } };
+  const expected = {
+    labels: {
+      team: "shop",
+      "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+      "etcd.improbable.io/backup-schedule-name": "nightly",
+    },
+    annotations: { "example.com/cost": "7", "etcd.improbable.io/schedule-uid": "uid-of-schedule" },
+  };
+  expect(backupFor({ schedule: { ...made, spec }, backups: [] }, NOW, 0).metadata).toMatchObject(expected);
+  expect(archiveFor({ ...made, spec })?.metadata).toMatchObject(expected);
 });
 
 test("schedule plan: every rule decides a case", () => {

@@ -34,7 +34,7 @@ async function made(spec: unknown, of = ETCD_BACKUP_SCHEDULES, name = `s-${count
 }
 
 const TEMPLATE = { source: { cluster: { name: "orders" } }, destination: { gcs: { bucket: "backups" } } };
-const LEAST = { schedule: "@daily", backupTemplate: TEMPLATE };
+const LEAST = { schedule: "@daily", backupTemplate: { spec: TEMPLATE } };
 
 function with_(change: object): object {
   return { ...LEAST, ...change };
@@ -48,7 +48,7 @@ test("a schedule with only a time, a source and a destination gets every default
     immediate: false,
     concurrencyPolicy: "Forbid",
     failedBackupsHistoryLimit: 3,
-    backupTemplate: { ...TEMPLATE, ...DEFAULT_BACKUP_SPEC },
+    backupTemplate: { spec: { ...TEMPLATE, ...DEFAULT_BACKUP_SPEC } },
   });
 });
 
@@ -92,6 +92,7 @@ describe("is accepted:", () => {
   test.each<[string, object]>([
     ["a time zone", { timeZone: "America/Argentina/Buenos_Aires" }],
     ["every field of a retention", { retention: { keepLast: 1, keepFor: "30d12h", keepDaily: 7, keepWeekly: 4, keepMonthly: 12 } }],
+    ["labels and annotations of EtcdBackups", { backupTemplate: { metadata: { labels: { "example.com/team": "shop" }, annotations: { cost: "7" } }, spec: TEMPLATE } }],
     ["limits of the history", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }],
     ["every other field", { suspend: true, immediate: true, startingDeadlineSeconds: 60, concurrencyPolicy: "Replace", verifyEvery: 10 }],
   ])("%s", async (_, change) => expect((await made(with_(change))).spec).toMatchObject(change)); // biome-ignore format: a table
@@ -106,7 +107,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
   });
 
   test.each<[string, unknown, readonly string[]]>([
-    ["no schedule", { backupTemplate: TEMPLATE }, ["spec.schedule: Required value"]],
+    ["no schedule", { backupTemplate: { spec: TEMPLATE } }, ["spec.schedule: Required value"]],
     ["no template", { schedule: "@daily" }, ["spec.backupTemplate: Required value"]],
     ["an unknown time zone", with_({ timeZone: "Mars/Phobos" }), ["spec.timeZone", "unknown time zone Mars/Phobos"]],
     ["an offset as time zone", with_({ timeZone: "+02:00" }), ["it is +02:00; it must be the name of a time zone, such as Europe/Berlin"]],
@@ -118,7 +119,11 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["a retention together with a history limit", with_({ retention: { keepLast: 1 }, successfulBackupsHistoryLimit: 1 }), ["retention and successfulBackupsHistoryLimit exclude each other"]],
     ["a history without good backups", with_({ successfulBackupsHistoryLimit: 0 }), ["spec.successfulBackupsHistoryLimit", "greater than or equal to 1"]],
     ["an invalid concurrency policy", with_({ concurrencyPolicy: "Queue" }), ['spec.concurrencyPolicy: Unsupported value: "Queue"']],
-    ["a template that is not a backup", with_({ backupTemplate: { source: {}, destination: TEMPLATE.destination } }), ["source must have exactly one of cluster and external"]],
+    ["a label of the operator", with_({ backupTemplate: { metadata: { labels: { "etcd.improbable.io/backup-schedule-name": "a" } }, spec: TEMPLATE } }), ["spec.backupTemplate.metadata.labels", "etcd.improbable.io/backup-schedule-name is one of the operator's own labels"]],
+    ["an annotation of the operator", with_({ backupTemplate: { metadata: { annotations: { "etcd.improbable.io/schedule-uid": "a" } }, spec: TEMPLATE } }), ["spec.backupTemplate.metadata.annotations", "etcd.improbable.io/schedule-uid is one of the operator's own annotations"]],
+    ["a template without a spec", with_({ backupTemplate: {} }), ["spec.backupTemplate.spec: Required value"]],
+    ["an archive at a URL", with_({ archive: {}, backupTemplate: { spec: { ...TEMPLATE, destination: { url: { template: "s3://b/{{ .UID }}" } } } } }), ["with archive, backupTemplate.spec.destination must be one of s3, gcs, azure and volume"]],
+    ["a template that is not a backup", with_({ backupTemplate: { spec: { source: {}, destination: TEMPLATE.destination } } }), ["source must have exactly one of cluster and external"]],
   ])("%s", async (_, spec, says) => {
     const refusal = await made(spec).then(() => "it was accepted", String);
     for (const words of says) expect(refusal).toContain(words);
@@ -141,7 +146,10 @@ describe("is refused with the field, the value and what is allowed:", () => {
 
 test("the whole spec may be edited", async () => {
   const { metadata } = await made(LEAST);
-  const backupTemplate = { compression: "Zstd", source: { cluster: { name: "other" } } };
+  const backupTemplate = {
+    metadata: { labels: { team: "shop" } },
+    spec: { compression: "Zstd", source: { cluster: { name: "other" } } },
+  };
   const edit = { spec: { schedule: "@every 1h", timeZone: "Europe/Berlin", suspend: true, backupTemplate } };
   const edited = await kube.patch(ETCD_BACKUP_SCHEDULES, metadata, edit, { signal, type: "merge" });
   expect(edited.spec).toMatchObject(edit.spec);

@@ -64,7 +64,9 @@ test("a schedule with an archive creates a first backup and then archives every 
   await make("EtcdBackupSchedule", "hourly", {
     schedule: "0 0 1 1 *",
     archive: { maxAgeSeconds: 2 },
-    backupTemplate: { source: { cluster: { name: "my-etcd" } }, destination: { volume: { claimName: "backups" } } },
+    backupTemplate: {
+      spec: { source: { cluster: { name: "my-etcd" } }, destination: { volume: { claimName: "backups" } } },
+    },
   });
   await eventually(async () => {
     const { status } = await schedule();

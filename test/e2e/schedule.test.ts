@@ -35,8 +35,10 @@ async function apply(manifest: { metadata: object } & Record<string, unknown>): 
 
 async function schedule(spec: object): Promise<void> {
   const backupTemplate = {
-    source: { cluster: { name: "my-etcd" } },
-    destination: { volume: { claimName: "backups", path: "often" } },
+    spec: {
+      source: { cluster: { name: "my-etcd" } },
+      destination: { volume: { claimName: "backups", path: "often" } },
+    },
   };
   await apply({
     apiVersion: "etcd.improbable.io/v1beta1",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { annotationsSchema, labelsSchema } from "#api/common-schema.ts";
 import { scheduleSchema } from "#api/schedule-text-schema.ts";
 import { archiveSchema, backupFieldsSchema } from "#api/v1beta1/backup-schema.ts";
 import { retentionSchema } from "#api/v1beta1/retention-schema.ts";
@@ -83,14 +84,24 @@ export const scheduleSpecSchema = z
       .describe(
         "Also stores every change between two backups as it happens, so that an EtcdRestore can choose any revision or time. The EtcdBackup NAME-changes does it, also while the schedule is suspended.",
       ),
-    backupTemplate: backupFieldsSchema.describe("The spec of each EtcdBackup that is made from now on."),
+    backupTemplate: z
+      .object({
+        metadata: z
+          .object({
+            labels: labelsSchema.describe("Labels for each EtcdBackup."),
+            annotations: annotationsSchema.describe("Annotations for each EtcdBackup."),
+          })
+          .optional(),
+        spec: backupFieldsSchema.describe("The spec of each EtcdBackup."),
+      })
+      .describe("The EtcdBackups that are made from now on."),
   })
   .meta({
     "x-kubernetes-validations": [
       {
-        rule: "!has(self.archive) || !has(self.backupTemplate.destination.url)",
+        rule: "!has(self.archive) || !has(self.backupTemplate.spec.destination.url)",
         message:
-          "with archive, backupTemplate.destination must be one of s3, gcs, azure and volume: it has many objects",
+          "with archive, backupTemplate.spec.destination must be one of s3, gcs, azure and volume: it has many objects",
       },
       {
         rule: "!has(self.retention) || !has(self.successfulBackupsHistoryLimit)",

@@ -1721,306 +1721,335 @@ export const SHAPES = {
    "backupTemplate": {
     "type": "object",
     "properties": {
-     "source": {
+     "metadata": {
       "type": "object",
       "properties": {
-       "cluster": {
+       "labels": {
+        "maxProperties": 64,
         "type": "object",
-        "properties": {
-         "name": {
-          "type": "string",
-          "minLength": 1,
-          "maxLength": 52
-         }
-        },
-        "required": [
-         "name"
-        ]
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 63
+        }
        },
-       "external": {
+       "annotations": {
+        "maxProperties": 64,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 32768
+        }
+       }
+      }
+     },
+     "spec": {
+      "type": "object",
+      "properties": {
+       "source": {
         "type": "object",
         "properties": {
-         "endpoints": {
-          "minItems": 1,
-          "maxItems": 16,
-          "type": "array",
-          "items": {
-           "type": "string",
-           "maxLength": 512
-          }
-         },
-         "tls": {
+         "cluster": {
           "type": "object",
           "properties": {
-           "secretName": {
+           "name": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 52
+           }
+          },
+          "required": [
+           "name"
+          ]
+         },
+         "external": {
+          "type": "object",
+          "properties": {
+           "endpoints": {
+            "minItems": 1,
+            "maxItems": 16,
+            "type": "array",
+            "items": {
+             "type": "string",
+             "maxLength": 512
+            }
+           },
+           "tls": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             },
+             "serverName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            }
+           },
+           "auth": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           }
+          },
+          "required": [
+           "endpoints"
+          ]
+         }
+        }
+       },
+       "destination": {
+        "type": "object",
+        "properties": {
+         "s3": {
+          "type": "object",
+          "properties": {
+           "bucket": {
+            "type": "string",
+            "maxLength": 222
+           },
+           "prefix": {
+            "type": "string",
+            "maxLength": 256
+           },
+           "endpoint": {
+            "type": "string",
+            "maxLength": 512
+           },
+           "region": {
+            "type": "string",
+            "maxLength": 63
+           },
+           "pathStyle": {
+            "type": "boolean"
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           }
+          },
+          "required": [
+           "bucket"
+          ]
+         },
+         "gcs": {
+          "type": "object",
+          "properties": {
+           "bucket": {
+            "type": "string",
+            "maxLength": 222
+           },
+           "prefix": {
+            "type": "string",
+            "maxLength": 256
+           },
+           "endpoint": {
+            "type": "string",
+            "maxLength": 512
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           }
+          },
+          "required": [
+           "bucket"
+          ]
+         },
+         "azure": {
+          "type": "object",
+          "properties": {
+           "account": {
+            "type": "string",
+            "maxLength": 24
+           },
+           "container": {
+            "type": "string",
+            "maxLength": 63
+           },
+           "prefix": {
+            "type": "string",
+            "maxLength": 256
+           },
+           "endpoint": {
+            "type": "string",
+            "maxLength": 512
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           }
+          },
+          "required": [
+           "account",
+           "container"
+          ]
+         },
+         "volume": {
+          "type": "object",
+          "properties": {
+           "claimName": {
             "type": "string",
             "minLength": 1,
             "maxLength": 253
            },
-           "serverName": {
+           "path": {
+            "type": "string",
+            "maxLength": 256
+           }
+          },
+          "required": [
+           "claimName"
+          ]
+         },
+         "url": {
+          "type": "object",
+          "properties": {
+           "template": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 600
+           },
+           "credentials": {
+            "type": "object",
+            "properties": {
+             "secretName": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "secretName"
+            ]
+           }
+          },
+          "required": [
+           "template"
+          ]
+         }
+        }
+       },
+       "compression": {
+        "type": "string",
+        "enum": [
+         "None",
+         "Zstd"
+        ]
+       },
+       "encryption": {
+        "type": "object",
+        "properties": {
+         "keySecret": {
+          "type": "object",
+          "properties": {
+           "name": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "key": {
             "type": "string",
             "minLength": 1,
             "maxLength": 253
            }
+          },
+          "required": [
+           "name"
+          ]
+         }
+        },
+        "required": [
+         "keySecret"
+        ]
+       },
+       "objectPolicy": {
+        "type": "string",
+        "enum": [
+         "Keep",
+         "Delete"
+        ]
+       },
+       "serviceAccountName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       },
+       "resources": {
+        "type": "object",
+        "properties": {
+         "limits": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
           }
          },
-         "auth": {
+         "requests": {
           "type": "object",
-          "properties": {
-           "secretName": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 253
-           }
-          },
-          "required": [
-           "secretName"
-          ]
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
          }
-        },
-        "required": [
-         "endpoints"
-        ]
-       }
-      }
-     },
-     "destination": {
-      "type": "object",
-      "properties": {
-       "s3": {
-        "type": "object",
-        "properties": {
-         "bucket": {
-          "type": "string",
-          "maxLength": 222
-         },
-         "prefix": {
-          "type": "string",
-          "maxLength": 256
-         },
-         "endpoint": {
-          "type": "string",
-          "maxLength": 512
-         },
-         "region": {
-          "type": "string",
-          "maxLength": 63
-         },
-         "pathStyle": {
-          "type": "boolean"
-         },
-         "credentials": {
-          "type": "object",
-          "properties": {
-           "secretName": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 253
-           }
-          },
-          "required": [
-           "secretName"
-          ]
-         }
-        },
-        "required": [
-         "bucket"
-        ]
+        }
        },
-       "gcs": {
-        "type": "object",
-        "properties": {
-         "bucket": {
-          "type": "string",
-          "maxLength": 222
-         },
-         "prefix": {
-          "type": "string",
-          "maxLength": 256
-         },
-         "endpoint": {
-          "type": "string",
-          "maxLength": 512
-         },
-         "credentials": {
-          "type": "object",
-          "properties": {
-           "secretName": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 253
-           }
-          },
-          "required": [
-           "secretName"
-          ]
-         }
-        },
-        "required": [
-         "bucket"
-        ]
+       "activeDeadlineSeconds": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 2592000
        },
-       "azure": {
-        "type": "object",
-        "properties": {
-         "account": {
-          "type": "string",
-          "maxLength": 24
-         },
-         "container": {
-          "type": "string",
-          "maxLength": 63
-         },
-         "prefix": {
-          "type": "string",
-          "maxLength": 256
-         },
-         "endpoint": {
-          "type": "string",
-          "maxLength": 512
-         },
-         "credentials": {
-          "type": "object",
-          "properties": {
-           "secretName": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 253
-           }
-          },
-          "required": [
-           "secretName"
-          ]
-         }
-        },
-        "required": [
-         "account",
-         "container"
-        ]
-       },
-       "volume": {
-        "type": "object",
-        "properties": {
-         "claimName": {
-          "type": "string",
-          "minLength": 1,
-          "maxLength": 253
-         },
-         "path": {
-          "type": "string",
-          "maxLength": 256
-         }
-        },
-        "required": [
-         "claimName"
-        ]
-       },
-       "url": {
-        "type": "object",
-        "properties": {
-         "template": {
-          "type": "string",
-          "minLength": 1,
-          "maxLength": 600
-         },
-         "credentials": {
-          "type": "object",
-          "properties": {
-           "secretName": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 253
-           }
-          },
-          "required": [
-           "secretName"
-          ]
-         }
-        },
-        "required": [
-         "template"
-        ]
-       }
-      }
-     },
-     "compression": {
-      "type": "string",
-      "enum": [
-       "None",
-       "Zstd"
-      ]
-     },
-     "encryption": {
-      "type": "object",
-      "properties": {
-       "keySecret": {
-        "type": "object",
-        "properties": {
-         "name": {
-          "type": "string",
-          "minLength": 1,
-          "maxLength": 253
-         },
-         "key": {
-          "type": "string",
-          "minLength": 1,
-          "maxLength": 253
-         }
-        },
-        "required": [
-         "name"
-        ]
+       "verify": {
+        "type": "boolean"
        }
       },
       "required": [
-       "keySecret"
+       "source",
+       "destination"
       ]
-     },
-     "objectPolicy": {
-      "type": "string",
-      "enum": [
-       "Keep",
-       "Delete"
-      ]
-     },
-     "serviceAccountName": {
-      "type": "string",
-      "minLength": 1,
-      "maxLength": 253
-     },
-     "resources": {
-      "type": "object",
-      "properties": {
-       "limits": {
-        "type": "object",
-        "maxProperties": 32,
-        "additionalProperties": {
-         "x-kubernetes-int-or-string": true,
-         "maxLength": 32
-        }
-       },
-       "requests": {
-        "type": "object",
-        "maxProperties": 32,
-        "additionalProperties": {
-         "x-kubernetes-int-or-string": true,
-         "maxLength": 32
-        }
-       }
-      }
-     },
-     "activeDeadlineSeconds": {
-      "type": "integer",
-      "minimum": 1,
-      "maximum": 2592000
-     },
-     "verify": {
-      "type": "boolean"
      }
     },
     "required": [
-     "source",
-     "destination"
+     "spec"
     ]
    }
   },

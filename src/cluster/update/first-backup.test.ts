@@ -19,7 +19,7 @@ import { lacksFirstBackup, whyNotYet } from "./version-path.ts";
 const schedule = etcdBackupSchedule();
 const asleep = etcdBackupSchedule({ spec: { suspend: true } });
 const other = {
-  ...etcdBackupSchedule({ spec: { backupTemplate: { ...schedule.spec.backupTemplate, compression: "Zstd" } } }),
+  ...etcdBackupSchedule({ spec: { backupTemplate: { spec: { ...TEMPLATE, compression: "Zstd" } } } }),
 };
 const upgrade = wanting(NEXT_MINOR);
 const asked = { ...upgrade, schedules: [schedule] };
@@ -76,7 +76,10 @@ const HOUR = 3_600_000;
 const STORED = { phase: "Completed" as const, completionTime: "2026-01-01T12:00:00Z" };
 const WRONG = { type: "Verified", status: "False" as const, reason: "VerificationFailed", message: "the hash differs", observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" }; // biome-ignore format: one thing
 /** A schedule with another template and a later name. */
-const later = etcdBackupSchedule({ name: "weekly", spec: { backupTemplate: { ...TEMPLATE, compression: "Zstd" } } });
+const later = etcdBackupSchedule({
+  name: "weekly",
+  spec: { backupTemplate: { spec: { ...TEMPLATE, compression: "Zstd" } } },
+});
 const TURN = "update-member: replacePeer my-etcd-2";
 
 /** An hour after the backup, while no member can be updated. */
@@ -127,7 +130,7 @@ describe("before the first update to a newer minor release", () => {
     ["does not wait for a backup that is being deleted", withOnes(deleted(made({ phase: "BackingUp" }))), "backup-first: createBackup"],
     ["does not wait for a person's backup", withOnes(made({ phase: "BackingUp" }, "")), "backup-first: createBackup"],
     ["uses the next schedule after a failure", { ...withBackup(failed), schedules: [schedule, later] }, "backup-first: createBackup"],
-    ["stops after each schedule has failed", { ...withOnes(made(failed), { ...numbered(failed, "my-etcd-before-3.7-2"), spec: later.spec.backupTemplate }), schedules: [schedule, later] }, "warn: backup-first"],
+    ["stops after each schedule has failed", { ...withOnes(made(failed), { ...numbered(failed, "my-etcd-before-3.7-2"), spec: later.spec.backupTemplate.spec }), schedules: [schedule, later] }, "warn: backup-first"],
     ["counts a stored backup when backups before and after it failed", { ...withOnes(made(failed), numbered(STORED, "my-etcd-before-3.7-2"), numbered(failed, "my-etcd-before-3.7-3")) }, TURN],
     ["makes no new backup after a stopped update", { ...late, cluster: withStop(late, "my-etcd-2").cluster }, "settled"],
     ["makes no new backup while a member is unfit", { ...late, ...unfit }, "wait: backup-first"],
@@ -199,7 +202,17 @@ test("the first backup has the schedule's template, the cluster's uid and no own
       labels: { "app.kubernetes.io/managed-by": "etcd-cluster-operator" },
       annotations: { [FIRST_BACKUP_ANNOTATION]: uid },
     },
-    spec: { ...schedule.spec.backupTemplate, compression: "Zstd" },
+    spec: { ...schedule.spec.backupTemplate.spec, compression: "Zstd" },
+  });
+});
+
+test("the first backup gets the template's labels and annotations, and keeps the operator's own", () => {
+  const labels = { team: "shop", "app.kubernetes.io/managed-by": "another" };
+  const annotations = { "example.com/cost": "7", [FIRST_BACKUP_ANNOTATION]: "another" };
+  const backupTemplate = { ...other.spec.backupTemplate, metadata: { labels, annotations } };
+  expect(firstBackup(asked, { ...other, spec: { ...other.spec, backupTemplate } }).metadata).toMatchObject({
+    labels: { team: "shop", "app.kubernetes.io/managed-by": "etcd-cluster-operator" },
+    annotations: { "example.com/cost": "7", [FIRST_BACKUP_ANNOTATION]: uid },
   });
 });
 

@@ -100,7 +100,7 @@ function isTrue({ status }: EtcdBackupSchedule, condition: string): boolean {
 export function nextSchedule(snapshot: ClusterSnapshot): EtcdBackupSchedule | undefined {
   const failed = firstBackupsOf(snapshot).filter(hasFailed);
   return schedulesOfFirstBackup(snapshot).find(
-    ({ spec }) => !failed.some((backup) => isSameData(backup.spec, spec.backupTemplate)),
+    ({ spec }) => !failed.some((backup) => isSameData(backup.spec, spec.backupTemplate.spec)),
   );
 }
 

@@ -8,16 +8,11 @@ import { isGood, isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts"
 export function archiveFor({ metadata, spec }: EtcdBackupSchedule): Draft<EtcdBackup> | undefined {
   if (spec.archive === undefined) return undefined;
   // Archived changes are deleted by age, not with their EtcdBackup.
-  const { activeDeadlineSeconds: _, ...template } = spec.backupTemplate;
+  const { activeDeadlineSeconds: _, ...template } = spec.backupTemplate.spec;
   return {
     apiVersion: apiVersionOf(ETCD_BACKUPS),
     kind: ETCD_BACKUPS.kind,
-    metadata: {
-      namespace: metadata.namespace,
-      name: archiveBackupName(metadata.name),
-      labels: scheduledBackupLabels(metadata.name),
-      annotations: { [SCHEDULE_UID_ANNOTATION]: metadata.uid },
-    },
+    metadata: { ...templateMetadata({ metadata, spec }), name: archiveBackupName(metadata.name) },
     spec: { ...template, objectPolicy: "Keep", verify: false, archive: spec.archive },
   };
 }
@@ -33,17 +28,22 @@ export function backupFor(
   made: number,
 ): Draft<EtcdBackup> {
   const { verifyEvery, backupTemplate } = spec;
-  const isAsked = backupTemplate.verify || (verifyEvery !== undefined && made % verifyEvery === 0);
+  const isAsked = backupTemplate.spec.verify || (verifyEvery !== undefined && made % verifyEvery === 0);
   const isBusy = backups.some((backup) => isGood(backup) && !isSettled(backup));
   return {
     apiVersion: apiVersionOf(ETCD_BACKUPS),
     kind: ETCD_BACKUPS.kind,
-    metadata: {
-      namespace: metadata.namespace,
-      name: scheduledBackupName(metadata.name, dueMs),
-      labels: scheduledBackupLabels(metadata.name),
-      annotations: { [SCHEDULE_UID_ANNOTATION]: metadata.uid },
-    },
-    spec: { ...backupTemplate, verify: isAsked && !isBusy },
+    metadata: { ...templateMetadata({ metadata, spec }), name: scheduledBackupName(metadata.name, dueMs) },
+    spec: { ...backupTemplate.spec, verify: isAsked && !isBusy },
+  };
+}
+
+/** Metadata of each EtcdBackup of a schedule. The operator's own labels and annotations take precedence. */
+function templateMetadata({ metadata, spec }: Pick<EtcdBackupSchedule, "metadata" | "spec">) {
+  const { labels, annotations } = spec.backupTemplate.metadata ?? {};
+  return {
+    namespace: metadata.namespace,
+    labels: { ...labels, ...scheduledBackupLabels(metadata.name) },
+    annotations: { ...annotations, [SCHEDULE_UID_ANNOTATION]: metadata.uid },
   };
 }

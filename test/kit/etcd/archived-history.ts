@@ -37,12 +37,12 @@ export class ArchivedHistory {
       metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
       spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
     });
-    const backupTemplate = { source: { cluster: { name } }, destination: { volume: { claimName: "backups" } } };
+    const spec = { source: { cluster: { name } }, destination: { volume: { claimName: "backups" } } };
     await make(namespace, {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdBackupSchedule",
       metadata: { name: "yearly" },
-      spec: { schedule: "0 0 1 1 *", verifyEvery: 1, archive: { maxAgeSeconds: 2 }, backupTemplate },
+      spec: { schedule: "0 0 1 1 *", verifyEvery: 1, archive: { maxAgeSeconds: 2 }, backupTemplate: { spec } },
     });
     const backupName = await eventually(async () => {
       const { archive, lastSuccessful } = await toldOf(cluster);

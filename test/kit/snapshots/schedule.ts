@@ -71,7 +71,7 @@ export function schedule(given: Given = {}): ScheduleSnapshot {
 
 export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
   const { annotations } = given;
-  const spec = scheduleSpecSchema.parse({ schedule: "@hourly", backupTemplate: TEMPLATE, ...given.spec });
+  const spec = scheduleSpecSchema.parse({ schedule: "@hourly", backupTemplate: { spec: TEMPLATE }, ...given.spec });
   return {
     apiVersion: apiVersionOf(ETCD_BACKUP_SCHEDULES),
     kind: ETCD_BACKUP_SCHEDULES.kind,

@@ -11,15 +11,16 @@ import { apiVersionOf, type Draft } from "#kube/kinds.ts";
  */
 export function firstBackup(snapshot: ClusterSnapshot, { spec }: EtcdBackupSchedule): Draft<EtcdBackup> {
   const { namespace, uid } = snapshot.cluster.metadata;
+  const { metadata: added, spec: wanted } = spec.backupTemplate;
   return {
     apiVersion: apiVersionOf(ETCD_BACKUPS),
     kind: ETCD_BACKUPS.kind,
     metadata: {
       namespace,
       name: nameOfFirstBackup(snapshot),
-      labels: { [MANAGED_BY_LABEL]: OPERATOR },
-      annotations: { [FIRST_BACKUP_ANNOTATION]: uid },
+      labels: { ...added?.labels, [MANAGED_BY_LABEL]: OPERATOR },
+      annotations: { ...added?.annotations, [FIRST_BACKUP_ANNOTATION]: uid },
     },
-    spec: spec.backupTemplate,
+    spec: wanted,
   };
 }

@@ -21,7 +21,7 @@ function whyItGoes(archive: EtcdBackup, snapshot: ScheduleSnapshot): string | un
   if (wanted === undefined) return "spec.archive is no longer set";
   if (isToBeReplaced(snapshot, archive)) return "it has failed and is replaced";
   if (!isSameData(wanted.spec, archive.spec))
-    return "spec.archive or spec.backupTemplate of the EtcdBackupSchedule has changed";
+    return "spec.archive or spec.backupTemplate.spec of the EtcdBackupSchedule has changed";
   if (cluster === undefined || !isLeft(archive, cluster)) return undefined;
   return `EtcdCluster ${cluster.metadata.name} was created again: its backups are in another folder, and their restores look for changes there`;
 }
