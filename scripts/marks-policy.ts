@@ -24,7 +24,7 @@ const MARKS: readonly (readonly [Field, string, string])[] = [
   [
     "annotations",
     DELETE_OBJECT_ANNOTATION,
-    "that a retention deletes the object of an EtcdBackup, for which users set spec.objectPolicy",
+    "that a retention deletes the object of an EtcdBackup, for which users set spec.deletionPolicy",
   ],
   ["annotations", FIRST_BACKUP_ANNOTATION, "that an EtcdBackup was made before an upgrade"],
 ];

@@ -60,7 +60,7 @@ const betaSpec = fc
       destination,
       compression: fc.constantFrom("None", "Zstd"),
       encryption: fc.constantFrom({ keySecret: { name: "k" } }, { keySecret: { name: "k", key: "other" } }),
-      objectPolicy: fc.constantFrom("Keep", "Delete"),
+      deletionPolicy: fc.constantFrom("Retain", "Delete"),
       verify: fc.boolean(),
       serviceAccountName: fc.constant("backup"),
       resources: fc.constantFrom({}, { limits: { memory: "1Gi" } }),
@@ -130,7 +130,7 @@ test("URLs that are edited in v1alpha1 replace those in the annotation", () => {
       const spec = up({ ...rest, metadata, spec: edit }).spec as Json;
       expect(down({ ...rest, ...up({ ...rest, metadata, spec: edit }) }).spec).toEqual(edit);
       expect(whyNotShape(spec, KIND)).toBeUndefined();
-      for (const field of ["compression", "encryption", "objectPolicy", "serviceAccountName", "resources", "verify"])
+      for (const field of ["compression", "encryption", "deletionPolicy", "serviceAccountName", "resources", "verify"])
         expect(spec[field]).toEqual(before[field]);
     }),
   );
@@ -145,7 +145,7 @@ test("a v1alpha1 EtcdBackup of 2020 becomes one endpoint and a URL template", ()
     source: { external: { endpoints: ["http://my-cluster:2379"] } },
     destination: { url: { template: "gs://my-bucket/{{ .UID }}.db" } },
     compression: "None",
-    objectPolicy: "Keep",
+    deletionPolicy: "Retain",
     verify: false,
     resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
   });

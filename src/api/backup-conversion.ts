@@ -19,7 +19,7 @@ export const DEFAULT_BACKUP_RESOURCES = {
 /** Defaults of the v1beta1 schema. */
 export const DEFAULT_BACKUP_SPEC = {
   compression: "None",
-  objectPolicy: "Keep",
+  deletionPolicy: "Retain",
   resources: DEFAULT_BACKUP_RESOURCES,
   verify: false,
 };

@@ -157,7 +157,7 @@ export const BACKUP_CONDITION_TYPES = {
   Verified:
     "Did an etcd that was restored from the stored object have the member's data? The condition appears once spec.verify is true; True and False are final.",
   ObjectDeleted:
-    "Has the stored object been deleted? The condition appears once the EtcdBackup is being deleted and its objectPolicy is Delete.",
+    "Has the stored object been deleted? The condition appears once the EtcdBackup is being deleted and its deletionPolicy is Delete.",
 } as const;
 
 /** Every reason that a condition of an EtcdBackup may have. */

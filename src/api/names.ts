@@ -209,7 +209,7 @@ export const OBJECT_FINALIZER = `etcdbackup.${GROUP}/object-cleanup`;
 /** Set to "true" on an EtcdBackup that is being deleted: keep its stored object. */
 export const KEEP_OBJECT_ANNOTATION = `${GROUP}/keep-object`;
 /**
- * Set to "true" on an EtcdBackup: delete its stored object with it, whatever `objectPolicy` is. The operator sets it,
+ * Set to "true" on an EtcdBackup: delete its stored object with it, whatever `deletionPolicy` is. The operator sets it,
  * with the finalizer, when the schedule's retention drops the backup.
  */
 export const DELETE_OBJECT_ANNOTATION = `${GROUP}/delete-object`;

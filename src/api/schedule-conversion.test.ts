@@ -36,7 +36,7 @@ const template = fc.record(
       { url: { template: "s3://b/{{ .UID }}" } },
     ),
     compression: fc.constantFrom("None", "Zstd"),
-    objectPolicy: fc.constantFrom("Keep", "Delete"),
+    deletionPolicy: fc.constantFrom("Retain", "Delete"),
     serviceAccountName: fc.constant("backup"),
   },
   { requiredKeys: ["source", "destination"] },

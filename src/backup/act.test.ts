@@ -14,7 +14,7 @@ import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 const snapshot = backup();
 const target = goodTarget(snapshot);
 /** An EtcdBackup with policy Delete. */
-const LEAVING = backup({ held: true, deleting: true, spec: { objectPolicy: "Delete" } });
+const LEAVING = backup({ held: true, deleting: true, spec: { deletionPolicy: "Delete" } });
 const createJob: BackupStep = { do: "createJob", job: backupJob(snapshot, target, IMAGE) };
 const createDeletionJob: BackupStep = { do: "createDeletionJob", job: deletionJob(snapshot, target, IMAGE) };
 
@@ -169,7 +169,7 @@ test("createDeletionJob: removes the finalizer when the namespace is being delet
 test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
   "$do: is refused while a Job that may store something exists and the cache is stale",
   async (what) => {
-    const held = backup({ stage: "new", held: true, deleting: true, spec: { objectPolicy: "Delete" } });
+    const held = backup({ stage: "new", held: true, deleting: true, spec: { deletionPolicy: "Delete" } });
     const { job } = attempt(held, "running");
     const asked = (...jobs: readonly KubeObject[]) => requestsOf(what, held, undefined, undefined, jobs);
     await expect(asked(job)).rejects.toMatchObject({ code: "KubeConflict" });
@@ -221,7 +221,7 @@ test.each<[string, Observed<EtcdBackup>, string]>([
   ["unreadable", unknown("timeout"), "KubeUnavailable"],
   ["recreated", present({ ...leaving, metadata: { ...leaving.metadata, uid: "x" } }), "KubeConflict"],
   ["annotated to keep its object", present({ ...leaving, metadata: { ...leaving.metadata, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } } }), "KubeConflict"],
-  ["no longer of policy Delete", present({ ...leaving, spec: { ...leaving.spec, objectPolicy: "Keep" } }), "KubeConflict"],
+  ["no longer of policy Delete", present({ ...leaving, spec: { ...leaving.spec, deletionPolicy: "Retain" } }), "KubeConflict"],
 ])("createDeletionJob: is refused for an EtcdBackup that is %s", async (_, live, code) => {
   await expect(requestsOf(createDeletionJob, LEAVING, live)).rejects.toMatchObject({ code });
 }); // biome-ignore format: a table

@@ -40,7 +40,7 @@ function isVerified(status: "True" | "False" | "Unknown") {
   const condition = { type: "Verified", status, reason: "Verified", message: "", observedGeneration: 1 };
   return { ...condition, lastTransitionTime: "2026-01-01T12:00:00Z" };
 }
-const DELETE = { objectPolicy: "Delete" };
+const DELETE = { deletionPolicy: "Delete" };
 const going = { spec: DELETE, deleting: true, held: true };
 
 const cases: Record<string, readonly [name: string, given: BackupSnapshot, step: BackupStep, is: "forbidden" | "allowed"][]> = {
@@ -58,7 +58,7 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["creating a deletion Job for a completed backup", backup({ status: { phase: "Completed" } }), STEPS.createDeletionJob, "allowed"],
   ],
   "held-first": [
-    ["creating a Job with policy Keep", backup({ stage: "new" }), STEPS.createJob, "allowed"],
+    ["creating a Job with policy Retain", backup({ stage: "new" }), STEPS.createJob, "allowed"],
     ["creating a Job with policy Delete and no finalizer", backup({ stage: "new", spec: DELETE }), STEPS.createJob, "forbidden"],
     ["creating a Job with policy Delete and the finalizer", backup({ stage: "new", spec: DELETE, held: true }), STEPS.createJob, "allowed"],
     ["creating a deletion Job without the finalizer", backup({ spec: DELETE }), STEPS.createDeletionJob, "allowed"],
@@ -66,7 +66,7 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
   "asked-to-delete": [
     ["deleting the object of a deleted EtcdBackup with policy Delete", backup({ stage: "succeeded", ...going }), STEPS.createDeletionJob, "allowed"],
     ["deleting the object when the Job is gone", backup({ stage: "new", ...going }), STEPS.createDeletionJob, "allowed"],
-    ["deleting the object with policy Keep", backup({ stage: "succeeded", ...going, spec: {} }), STEPS.createDeletionJob, "forbidden"],
+    ["deleting the object with policy Retain", backup({ stage: "succeeded", ...going, spec: {} }), STEPS.createDeletionJob, "forbidden"],
     ["deleting the object while the EtcdBackup is not being deleted", backup({ stage: "succeeded", ...going, deleting: false }), STEPS.createDeletionJob, "forbidden"],
     ["deleting the object that a user keeps", backup({ stage: "succeeded", ...going, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }), STEPS.createDeletionJob, "forbidden"],
     ["deleting the object while the Job is active", backup({ stage: "made", ...going }), STEPS.createDeletionJob, "forbidden"],

@@ -47,7 +47,7 @@ const onceOnly: BackupGuard = {
 const heldFirst: BackupGuard = {
   name: "held-first",
   forbids(snapshot, step) {
-    if (JOB[step.do] !== "stores" || snapshot.backup.spec.objectPolicy !== "Delete" || isHeld(snapshot))
+    if (JOB[step.do] !== "stores" || snapshot.backup.spec.deletionPolicy !== "Delete" || isHeld(snapshot))
       return undefined;
     return "the EtcdBackup has no finalizer yet: nothing would delete the object after it";
   },

@@ -91,7 +91,7 @@ test("an EtcdCluster is not read without spec.source.cluster", async () => {
 });
 
 test("pods are matched to Jobs by controller uid, and a running pod without its Job is an orphan", async () => {
-  const base = backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, deleting: true, held: true });
+  const base = backup({ stage: "succeeded", spec: { deletionPolicy: "Delete" }, deleting: true, held: true });
   const snapshot = { ...base, removing: removal(base, "running") };
   const { job } = attempt(backup(), "running");
   const gone = { ...job, metadata: { ...job.metadata, uid: "gone" } };

@@ -26,7 +26,7 @@ function stepText(step: BackupStep): string {
   return "job" in step ? `${step.do} ${step.job.metadata.name}` : step.do;
 }
 
-const DELETE = { objectPolicy: "Delete" };
+const DELETE = { deletionPolicy: "Delete" };
 const ENDED = { phase: "Failed", jobName: "nightly" } as const;
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
 /** First observed now. */
@@ -155,7 +155,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "fails when the destination claim becomes a member's claim before the pod starts", given: backup({ stage: "starting", spec: ON_VOLUME, with: { claim: membersClaim } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.volume.claimName is backups" },
   { name: "deletes no object on an unlabelled claim", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-deletion", because: /^its object cannot be deleted: ClaimNotAllowed: .*=true; to delete the EtcdBackup and keep volume:/ },
   { name: "deletes the object on a labelled claim", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
-  { name: "does nothing for a deleted backup with policy Keep", given: backup({ deleting: true }), expect: "settled" },
+  { name: "does nothing for a deleted backup with policy Retain", given: backup({ deleting: true }), expect: "settled" },
   { name: "creates nothing while the EtcdBackup is being deleted", given: backup({ stage: "new", deleting: true }), expect: "settled" },
   { name: "deletes the active Job before it deletes the object", given: going(), expect: "stop-backup: deleteJob nightly" },
   { name: "waits for the pod of a Job that is being deleted", given: withJob(going(), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "wait: stop-backup", because: "pod nightly-abcde is ending" },
@@ -167,7 +167,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "ignores an attempt's report that the bucket no longer exists until the deletion Job has ended", given: attemptFailed("NoSuchBucket"), expect: "warn: await-deletion", because: "an attempt has failed" },
   { name: "creates the deletion Job when the EtcdBackup is deleted", given: going({ stage: "succeeded" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup", because: /^s3:\/\/backups\/.* is deleted before the EtcdBackup$/ },
   { name: "deletes the object of a failed backup, which may be stored in part", given: going({ stage: "failed", status: ENDED }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
-  { name: "deletes the object of an EtcdBackup annotated to delete it, although the policy is Keep", given: backup({ stage: "succeeded", status: MADE, deleting: true, held: true, annotations: { [DELETE_OBJECT_ANNOTATION]: "true" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "deletes the object of an EtcdBackup annotated to delete it, although the policy is Retain", given: backup({ stage: "succeeded", status: MADE, deleting: true, held: true, annotations: { [DELETE_OBJECT_ANNOTATION]: "true" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "waits while the deletion Job runs", given: removing("running"), expect: "wait: await-deletion", because: "its object is being deleted" },
   { name: "waits for the deletion Job's pod to start", given: removing("starting"), expect: "wait: await-deletion", because: "its object is being deleted" },
   { name: "does not warn before the deletion Job's pod has been starting for 30 seconds", given: later(removing("starting"), 19_999), expect: "wait: await-deletion" },
@@ -196,7 +196,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "waits until the status records that an agent has run before it deletes the Job", given: going({ status: NOTHING }), expect: "wait: stop-backup", because: "the status must record that its agent has run" },
   { name: "waits until the status records a Job that completed unobserved", given: going({ status: NOTHING, with: { taking: { job: attempt(backup(), "succeeded").job, pods: [] } } }), expect: "wait: stop-backup" },
   {
-    name: "does nothing for a failed deletion when the policy is now Keep",
+    name: "does nothing for a failed deletion when the policy is now Retain",
     given: later({ ...failedRemoval, backup: backup({ status: ENDED, deleting: true }).backup }, 20 * MINUTE),
     expect: "settled",
   },

@@ -60,7 +60,7 @@ export function isLeaving(snapshot: BackupSnapshot): boolean {
 
 /** Whether the object must be deleted with the EtcdBackup: by its policy, or by the retention of its schedule. */
 export function asksForDeletion({ backup }: Pick<BackupSnapshot, "backup">): boolean {
-  return backup.spec.objectPolicy === "Delete" || backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true";
+  return backup.spec.deletionPolicy === "Delete" || backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true";
 }
 
 /** Whether a user has annotated the EtcdBackup to keep its object. */

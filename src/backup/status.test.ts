@@ -68,7 +68,7 @@ test("a condition keeps its time when only its reason changes", () => {
   ]);
   const going = backup({
     stage: "succeeded",
-    spec: { objectPolicy: "Delete" },
+    spec: { deletionPolicy: "Delete" },
     status: { ...EARLIER, conditions, jobName: "nightly" },
     deleting: true,
     held: true,
@@ -272,8 +272,8 @@ test.each<[string, Parameters<typeof backup>[0], true | undefined]>([
   ["is absent when an earlier pod has run", { stage: "starting", status: { ...EARLIER, jobName: "nightly" } }, undefined],
   ["is removed when a pod runs after the backup has failed", { stage: "running", status: { ...NOTHING, phase: "Failed" } }, undefined],
   ["is true after the backup has failed", { stage: "new", status: { ...NOTHING, phase: "Failed" } }, true],
-  ["is true while the EtcdBackup is being deleted", { stage: "starting", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, true],
-  ["is removed when the pod runs while the EtcdBackup is being deleted", { stage: "running", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, undefined],
+  ["is true while the EtcdBackup is being deleted", { stage: "starting", status: NOTHING, deleting: true, held: true, spec: { deletionPolicy: "Delete" } }, true],
+  ["is removed when the pod runs while the EtcdBackup is being deleted", { stage: "running", status: NOTHING, deleting: true, held: true, spec: { deletionPolicy: "Delete" } }, undefined],
 ])("status.nothingStored %s", (_, given, recorded) => {
   expect(statusOf(backup(given)).nothingStored).toBe(recorded);
 }); // biome-ignore format: a table
@@ -292,14 +292,14 @@ test.each<[string, Parameters<typeof backup>[0], EtcdBackupStatus]>([
     { jobName: "nightly" },
   ],
 ])("the Job of an EtcdBackup deleted before its first observation is recorded: %s", (_, given, expected) => {
-  const spec = { ...given?.spec, objectPolicy: "Delete" };
+  const spec = { ...given?.spec, deletionPolicy: "Delete" };
   const { jobName, nothingStored, objectKey } = statusOf(backup({ ...given, spec, deleting: true, held: true }));
   expect({ jobName, ...(nothingStored === undefined ? {} : { nothingStored }) }).toEqual(expected);
   expect(objectKey === undefined).toBe(given?.spec !== undefined);
 });
 
 test("no Job name is recorded for a deleted EtcdBackup without a Job", () => {
-  const going = { spec: { objectPolicy: "Delete" }, deleting: true, held: true };
+  const going = { spec: { deletionPolicy: "Delete" }, deleting: true, held: true };
   expect(statusOf(backup({ ...going, stage: "new" }))).not.toHaveProperty("jobName");
 });
 
@@ -347,7 +347,7 @@ describe("problems that block the plan:", () => {
   });
 
   test("a finalizer that cannot be set is shown, and fails the backup after ten minutes", () => {
-    const snapshot = backup({ stage: "new", spec: { objectPolicy: "Delete" } });
+    const snapshot = backup({ stage: "new", spec: { deletionPolicy: "Delete" } });
     const held = (triedForMs: number, isBrief = false) =>
       planBackup(snapshot, () => ({ ...refused(), triedForMs, isBrief }));
     expect(conditionsOf(snapshot, held(0))).toMatchObject({ Complete: "False StepRefused" });
@@ -409,7 +409,7 @@ test("an observation's error makes Complete Unknown, unless the backup has ended
 describe("while the EtcdBackup is being deleted", () => {
   const status: EtcdBackupStatus = { phase: "Completed", jobName: "nightly", conditions: [] };
   const going = (given: Partial<BackupSnapshot> = {}) =>
-    backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, with: given });
+    backup({ stage: "succeeded", spec: { deletionPolicy: "Delete" }, status, deleting: true, held: true, with: given });
 
   test("the status does not change when the EtcdBackup has no finalizer of the operator", () => {
     expect(statusOf(backup({ stage: "failed", status, deleting: true }))).toEqual(status);
@@ -451,7 +451,7 @@ describe("while the EtcdBackup is being deleted", () => {
 
   test("a running deletion Job that cannot be deleted is shown without that annotation", () => {
     const annotations = { [KEEP_OBJECT_ANNOTATION]: "true" };
-    const given = { spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, annotations };
+    const given = { spec: { deletionPolicy: "Delete" }, status, deleting: true, held: true, annotations };
     const keeping = backup({ ...given, stage: "succeeded", with: { removing: removal(backup(), "running") } });
     const plan = planBackup(keeping, () => ({ because: "no", forMs: 1_000, isBrief: false }));
     expect(conditionsOf(keeping, plan)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });

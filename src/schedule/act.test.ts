@@ -179,7 +179,7 @@ test("an object's mark and the finalizer are set in one patch, and removed in on
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
   expect(await requestsOf({ do: "keepObject", backup: given }, absent)).toEqual([patch(null, ["theirs"])]);
-  const deleted = { ...given, spec: { ...given.spec, objectPolicy: "Delete" as const } };
+  const deleted = { ...given, spec: { ...given.spec, deletionPolicy: "Delete" as const } };
   expect(await requestsOf({ do: "keepObject", backup: deleted }, absent)).toEqual([
     patch(null, ["theirs", OBJECT_FINALIZER]),
   ]);

@@ -122,7 +122,7 @@ async function markBackup(
   signal: AbortSignal,
 ): Promise<Written> {
   const others = (backup.metadata.finalizers ?? []).filter((each) => each !== OBJECT_FINALIZER);
-  const isHeld = isGoing || backup.spec.objectPolicy === "Delete";
+  const isHeld = isGoing || backup.spec.deletionPolicy === "Delete";
   const metadata = {
     annotations: { [DELETE_OBJECT_ANNOTATION]: isGoing ? "true" : null },
     finalizers: isHeld ? [...others, OBJECT_FINALIZER] : others,

@@ -9,7 +9,7 @@ import { releaseObject } from "#schedule/rules/disposal/release-object.ts";
 const HOUR = 3_600_000;
 const keepLast = { retention: { keepLast: 1 } };
 /** Its object is deleted with it by its own spec. */
-const going = run(NOW - HOUR, { objectPolicy: "Delete", held: true });
+const going = run(NOW - HOUR, { deletionPolicy: "Delete", held: true });
 
 test("a backup is marked only by the retention's annotation and finalizer", () => {
   expect(isMarked(going)).toBe(false);

@@ -17,7 +17,7 @@ import {
 /** An EtcdBackup that is no longer kept. */
 export interface Disposal {
   readonly backup: EtcdBackup;
-  /** True: the stored object is deleted, too, whatever objectPolicy is. False: objectPolicy decides. */
+  /** True: the stored object is deleted, too, whatever deletionPolicy is. False: deletionPolicy decides. */
   readonly isWithObject: boolean;
   /**
    * The latest good backups of the same etcd that allow this deletion, see `keepersByEtcd`; none for a failed backup.
@@ -118,5 +118,5 @@ export function isMarked(backup: EtcdBackup): boolean {
 /** Whether its object is deleted with the EtcdBackup. */
 export function isObjectGoing({ metadata, spec }: EtcdBackup): boolean {
   const isHeld = metadata.finalizers?.includes(OBJECT_FINALIZER) === true;
-  return isHeld && (spec.objectPolicy === "Delete" || metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true");
+  return isHeld && (spec.deletionPolicy === "Delete" || metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true");
 }

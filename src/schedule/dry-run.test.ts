@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 const backups = [
   run(NOW - 4 * HOUR, { phase: "Failed" }),
   run(NOW - 3 * HOUR),
-  run(NOW - 2 * HOUR, { objectPolicy: "Delete" }),
+  run(NOW - 2 * HOUR, { deletionPolicy: "Delete" }),
   run(NOW - HOUR),
 ];
 const [failed = "", oldest = "", older = ""] = backups.map(({ metadata }) => metadata.name);
@@ -39,7 +39,7 @@ test.each<[string, object, readonly object[]]>([
 test("a dry run lists no object for a backup without an object or a known URL", () => {
   const nowhere = run(NOW - 3 * HOUR);
   const { objectURL: _, ...status } = nowhere.status ?? {};
-  const few = [run(NOW - 4 * HOUR, { phase: "Failed", objectPolicy: "Delete" }), { ...nowhere, status }, run(NOW)];
+  const few = [run(NOW - 4 * HOUR, { phase: "Failed", deletionPolicy: "Delete" }), { ...nowhere, status }, run(NOW)];
   const dryRun = dryRunOf(asked({ retention: { keepLast: 1 }, failedBackupsHistoryLimit: 0 }, { backups: few }));
   expect(dryRun).toStrictEqual({ deletes: [{ name: failed }, { name: oldest }] });
 });

@@ -39,7 +39,7 @@ function dryRun(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
   const all = disposalsOf(spec, snapshot);
   const deletes = all.slice(0, MAX_TOLD).map(({ backup, isWithObject }) => {
     const isObjectLost =
-      isWithObject || (backup.spec.objectPolicy === "Delete" && backup.status?.phase === "Completed");
+      isWithObject || (backup.spec.deletionPolicy === "Delete" && backup.status?.phase === "Completed");
     const { objectURL } = backup.status ?? {};
     return { name: backup.metadata.name, ...(isObjectLost && objectURL !== undefined ? { objectURL } : {}) };
   });

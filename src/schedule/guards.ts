@@ -82,7 +82,7 @@ const restoredStays: ScheduleGuard = {
   },
 };
 
-/** Refuses to mark an object without spec.retention: a history limit leaves objects to objectPolicy. */
+/** Refuses to mark an object without spec.retention: a history limit leaves objects to deletionPolicy. */
 const objectByRetention: ScheduleGuard = {
   name: "object-by-retention",
   forbids({ schedule }, step) {

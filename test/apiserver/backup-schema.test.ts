@@ -59,7 +59,7 @@ test("a backup with only a source and a destination gets every default", async (
     destination: { s3: { bucket: "backups", pathStyle: false } },
     compression: "None",
     verify: false,
-    objectPolicy: "Keep",
+    deletionPolicy: "Retain",
     resources: DEFAULT_BACKUP_RESOURCES,
   });
 });
@@ -80,7 +80,7 @@ describe("is accepted:", () => {
     ["a volume", to({ volume: { claimName: "backups", path: "a.b/c" } })],
     ["a URL", template("s3://b/{{ .Namespace }}/{{.Name}}-{{ .UID}}-{{- .CreationTimestamp -}}.db?region=eu-1")],
     ["encryption, with the usual key", {
-      source: SOURCE, destination: DESTINATION, compression: "Zstd", objectPolicy: "Delete",
+      source: SOURCE, destination: DESTINATION, compression: "Zstd", deletionPolicy: "Delete",
       encryption: { keySecret: { name: "key" } }, serviceAccountName: "backup", activeDeadlineSeconds: 600,
     }],
   ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
@@ -197,7 +197,7 @@ test.each<[what: string, change: object]>([
   ["a source", { source: { cluster: { name: "other" } } }],
   ["a destination", { destination: { s3: { bucket: "another" } } }],
   ["a compression", { compression: "Zstd" }],
-  ["a policy", { objectPolicy: "Delete" }],
+  ["a policy", { deletionPolicy: "Delete" }],
   ["an encryption", { encryption: { keySecret: { name: "k" } } }],
   ["an account", { serviceAccountName: "a" }],
   ["resources", { resources: { limits: { memory: "1Gi" } } }],

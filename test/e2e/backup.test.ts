@@ -59,7 +59,7 @@ describe("a backup to a volume", () => {
     ).header;
     await using load = new Load(namespace.name, "my-etcd");
     await load.untilServed();
-    await backups.backUp("nightly", { source, destination: volume, objectPolicy: "Delete" });
+    await backups.backUp("nightly", { source, destination: volume, deletionPolicy: "Delete" });
     const { status, metadata, spec } = await backups.until("nightly", "Completed");
     expect(spec.resources).toEqual({ requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } });
     expect(metadata.finalizers).toEqual(["etcdbackup.etcd.improbable.io/object-cleanup"]);
@@ -105,7 +105,7 @@ describe("a backup to a volume", () => {
     expect(await cluster.kubectl("get", "jobs", "-o", "name")).toBe("job.batch/other\n");
   });
 
-  test("deletes its object together with the EtcdBackup only with objectPolicy Delete", async () => {
+  test("deletes its object together with the EtcdBackup only with deletionPolicy Delete", async () => {
     const { status } = await backups.read("nightly");
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([true, true]);
@@ -141,7 +141,7 @@ describe("a backup to a volume", () => {
 
 test("a backup that stored no object because its Secret is missing can be deleted at once", async () => {
   const destination = { s3: { bucket: "backups", credentials: { secretName: "nobody" } } };
-  await backups.backUp("nothing", { source, destination, objectPolicy: "Delete" });
+  await backups.backUp("nothing", { source, destination, deletionPolicy: "Delete" });
   await backups.untilReason("nothing", "Complete", "SecretMissing");
   expect((await backups.read("nothing")).status).toMatchObject({ jobName: "nothing", nothingStored: true });
   await cluster.kubectl("delete", "etcdbackup", "nothing", "--timeout=60s");
@@ -170,9 +170,9 @@ describe("a backup to S3", () => {
   });
   afterAll(async () => await store?.stop());
 
-  test("stores a compressed object with credentials from a Secret, and deletes it with objectPolicy Delete", async () => {
+  test("stores a compressed object with credentials from a Secret, and deletes it with deletionPolicy Delete", async () => {
     const destination = { s3: { ...s3, credentials: { secretName: "s3" } } };
-    await backups.backUp("remote", { source, destination, compression: "Zstd", objectPolicy: "Delete" });
+    await backups.backUp("remote", { source, destination, compression: "Zstd", deletionPolicy: "Delete" });
     const { status } = await backups.until("remote", "Completed");
     const file = join(store.root, "backups", status?.objectKey ?? "");
     const stored = readFileSync(file);

@@ -129,7 +129,7 @@ test("a retention deletes older backups with their objects and keeps the last co
     expect((await backups()).map(({ metadata }) => metadata.name)).toEqual([latest?.metadata.name]);
     expect(await objects()).toEqual([latest?.status?.objectKey]);
   }, 240_000);
-  expect(latest?.spec.objectPolicy).toBe("Keep");
+  expect(latest?.spec.deletionPolicy).toBe("Retain");
 });
 
 test("backups stay when their schedule is deleted", async () => {

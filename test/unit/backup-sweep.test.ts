@@ -281,7 +281,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: "a backup that is deleted together with its object",
-    spec: { objectPolicy: "Delete" },
+    spec: { deletionPolicy: "Delete" },
     deletesWhen: (world) => phaseOf(world) === "Completed",
     mustWrite: [
       'patch {"metadata":{"finalizers":["etcdbackup.etcd.improbable.io/object-cleanup"]}}',
@@ -296,7 +296,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: "a backup that is deleted while its agent runs",
-    spec: { objectPolicy: "Delete" },
+    spec: { deletionPolicy: "Delete" },
     deletesWhen: (world) => world.all("pods").length > 0,
     mustWrite: ["create nightly", "delete nightly", "create delete-0123456789-uid-of-backup"],
     end: (world) => {
@@ -306,7 +306,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: "a backup that is deleted while its agent runs and the operator is down",
-    spec: { objectPolicy: "Delete" },
+    spec: { deletionPolicy: "Delete" },
     isLeftAlone: true,
     deletesWhen: (world) => world.all("pods").length > 0 || world.clock.wallMs() > START_MS + 5_000,
     mustWrite: ["create nightly", "delete nightly", "create delete-0123456789-uid-of-backup"],
@@ -317,7 +317,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: "a backup that is deleted while its pod waits for a Secret",
-    spec: { objectPolicy: "Delete" },
+    spec: { deletionPolicy: "Delete" },
     areStuck: true,
     deletesWhen: (world) => world.all("pods").length > 0,
     mustWrite: ["create nightly", "delete nightly", 'patch {"metadata":{"finalizers":[]}}'],
@@ -343,7 +343,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: "a backup that is deleted while it is verified",
-    spec: { verify: true, objectPolicy: "Delete" },
+    spec: { verify: true, deletionPolicy: "Delete" },
     deletesWhen: (world) => world.find(JOBS.plural, "verify-0123456789-uid-of-backup") !== undefined,
     mustWrite: ["create verify-0123456789-uid-of-backup", "create delete-0123456789-uid-of-backup"],
     end: (world) => {

@@ -103,9 +103,9 @@ export const backupFieldsSchema = z.object({
     .default("None")
     .describe("None: etcdutl can restore the object as it is. Zstd: it can after `zstd -d`."),
   encryption: encryptionSchema.optional(),
-  objectPolicy: z
-    .enum(["Keep", "Delete"])
-    .default("Keep")
+  deletionPolicy: z
+    .enum(["Retain", "Delete"])
+    .default("Retain")
     .describe(
       "What happens to the stored object when the EtcdBackup is deleted. Delete: it is deleted first; with the annotation etcd.improbable.io/keep-object it stays.",
     ),
@@ -192,9 +192,9 @@ export const backupSpecSchema = backupFieldsSchema
         message: "with archive, destination must be one of s3, gcs, azure and volume: it has many objects",
       },
       {
-        rule: "!has(self.archive) || (self.objectPolicy == 'Keep' && !has(self.activeDeadlineSeconds))",
+        rule: "!has(self.archive) || (self.deletionPolicy == 'Retain' && !has(self.activeDeadlineSeconds))",
         message:
-          "with archive, objectPolicy must be Keep, since keepForSeconds limits how long changes are kept, and activeDeadlineSeconds has no meaning",
+          "with archive, deletionPolicy must be Retain, since keepForSeconds limits how long changes are kept, and activeDeadlineSeconds has no meaning",
       },
     ],
   })

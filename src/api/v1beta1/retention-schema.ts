@@ -46,5 +46,5 @@ export const retentionSchema = z
     ],
   })
   .describe(
-    "Which completed backups are kept; all others are deleted with their objects, whatever objectPolicy is. A backup is kept if one of these fields keeps it. They count separately for each etcd cluster, by its ID, and its latest backup is never deleted. Without retention none is deleted.",
+    "Which completed backups are kept; all others are deleted with their objects, whatever deletionPolicy is. A backup is kept if one of these fields keeps it. They count separately for each etcd cluster, by its ID, and its latest backup is never deleted. Without retention none is deleted.",
   );

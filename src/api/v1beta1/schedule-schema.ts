@@ -61,7 +61,7 @@ export const scheduleSpecSchema = z
       .max(1000)
       .optional()
       .describe(
-        "How many completed EtcdBackups stay. Whether an object is deleted with its EtcdBackup depends on objectPolicy. Without it all stay. With retention, each stays as long as its object.",
+        "How many completed EtcdBackups stay. Whether an object is deleted with its EtcdBackup depends on deletionPolicy. Without it all stay. With retention, each stays as long as its object.",
       ),
     failedBackupsHistoryLimit: z
       .number()

@@ -1566,10 +1566,10 @@ export const SHAPES = {
      "keySecret"
     ]
    },
-   "objectPolicy": {
+   "deletionPolicy": {
     "type": "string",
     "enum": [
-     "Keep",
+     "Retain",
      "Delete"
     ]
    },
@@ -2000,10 +2000,10 @@ export const SHAPES = {
          "keySecret"
         ]
        },
-       "objectPolicy": {
+       "deletionPolicy": {
         "type": "string",
         "enum": [
-         "Keep",
+         "Retain",
          "Delete"
         ]
        },

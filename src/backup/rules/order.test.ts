@@ -7,7 +7,7 @@ import type { Job } from "#kube/kinds.ts";
 
 // When both rules could decide, the first one does: the order is part of each rule.
 
-const DELETE = { objectPolicy: "Delete" };
+const DELETE = { deletionPolicy: "Delete" };
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
 const going = { spec: DELETE, status: MADE, deleting: true, held: true };
 const own = attempt(backup(), "running");

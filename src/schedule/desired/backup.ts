@@ -13,7 +13,7 @@ export function archiveFor({ metadata, spec }: EtcdBackupSchedule): Draft<EtcdBa
     apiVersion: apiVersionOf(ETCD_BACKUPS),
     kind: ETCD_BACKUPS.kind,
     metadata: { ...templateMetadata({ metadata, spec }), name: archiveBackupName(metadata.name) },
-    spec: { ...template, objectPolicy: "Keep", verify: false, archive: spec.archive },
+    spec: { ...template, deletionPolicy: "Retain", verify: false, archive: spec.archive },
   };
 }
 

@@ -132,8 +132,8 @@ interface GivenRun {
   readonly phase?: "active" | "Completed" | "Failed";
   /** etcd's cluster ID; without it the stored object is unknown. */
   readonly etcd?: string;
-  readonly objectPolicy?: "Keep" | "Delete";
-  /** Whether the retention has released its object, or objectPolicy deletes it with the EtcdBackup. */
+  readonly deletionPolicy?: "Retain" | "Delete";
+  /** Whether the retention has released its object, or deletionPolicy deletes it with the EtcdBackup. */
   readonly given?: boolean;
   readonly held?: boolean;
   readonly deleting?: boolean;
@@ -146,13 +146,13 @@ interface GivenRun {
 
 /** The EtcdBackup of a run that was due and made at this time. */
 export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
-  const { phase = "Completed", etcd, objectPolicy = "Keep" } = given;
+  const { phase = "Completed", etcd, deletionPolicy = "Retain" } = given;
   const name = scheduledBackupName("nightly", atMs);
   const made = etcdBackup({
-    spec: { objectPolicy, verify: given.doubted !== undefined },
+    spec: { deletionPolicy, verify: given.doubted !== undefined },
     held: given.held === true || given.given === true,
   });
-  const marked = given.given === true && objectPolicy === "Keep" ? { [DELETE_OBJECT_ANNOTATION]: "true" } : {};
+  const marked = given.given === true && deletionPolicy === "Retain" ? { [DELETE_OBJECT_ANNOTATION]: "true" } : {};
   const object = etcd === undefined ? {} : { object: { clusterID: etcd, revision: given.revision ?? "12" } as never };
   const time = rfc3339(atMs);
   const condition = (type: string, reason: string, message: string) => ({

@@ -3,7 +3,7 @@ import { disposalsIn, isObjectGoing } from "#schedule/disposal.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
 /**
- * Deletes an EtcdBackup that is not kept: by retention with its object, by a history limit according to objectPolicy.
+ * Deletes an EtcdBackup that is not kept: by retention with its object, by a history limit according to deletionPolicy.
  */
 export const deleteBackup: ScheduleRule = {
   name: "delete-backup",

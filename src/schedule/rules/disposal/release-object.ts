@@ -3,7 +3,7 @@ import { disposalsIn, isMarked, isObjectGoing } from "#schedule/disposal.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
 /**
- * Marks an EtcdBackup when the retention deletes its object, regardless of objectPolicy. The EtcdBackup is deleted
+ * Marks an EtcdBackup when the retention deletes its object, regardless of deletionPolicy. The EtcdBackup is deleted
  * afterwards.
  */
 export const releaseObject: ScheduleRule = {
