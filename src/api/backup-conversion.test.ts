@@ -61,7 +61,7 @@ const betaSpec = fc
       compression: fc.constantFrom("None", "Zstd"),
       encryption: fc.constantFrom({ keySecret: { name: "k" } }, { keySecret: { name: "k", key: "other" } }),
       deletionPolicy: fc.constantFrom("Retain", "Delete"),
-      verify: fc.boolean(),
+      verification: fc.constantFrom({ mode: "None" }, { mode: "Restore" }),
       serviceAccountName: fc.constant("backup"),
       resources: fc.constantFrom({}, { limits: { memory: "1Gi" } }),
       activeDeadlineSeconds: fc.constant(600),
@@ -130,7 +130,14 @@ test("URLs that are edited in v1alpha1 replace those in the annotation", () => {
       const spec = up({ ...rest, metadata, spec: edit }).spec as Json;
       expect(down({ ...rest, ...up({ ...rest, metadata, spec: edit }) }).spec).toEqual(edit);
       expect(whyNotShape(spec, KIND)).toBeUndefined();
-      for (const field of ["compression", "encryption", "deletionPolicy", "serviceAccountName", "resources", "verify"])
+      for (const field of [
+        "compression",
+        "encryption",
+        "deletionPolicy",
+        "serviceAccountName",
+        "resources",
+        "verification",
+      ])
         expect(spec[field]).toEqual(before[field]);
     }),
   );
@@ -146,7 +153,7 @@ test("a v1alpha1 EtcdBackup of 2020 becomes one endpoint and a URL template", ()
     destination: { url: { template: "gs://my-bucket/{{ .UID }}.db" } },
     compression: "None",
     deletionPolicy: "Retain",
-    verify: false,
+    verification: { mode: "None" },
     resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
   });
 });

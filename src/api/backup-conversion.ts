@@ -21,7 +21,7 @@ export const DEFAULT_BACKUP_SPEC = {
   compression: "None",
   deletionPolicy: "Retain",
   resources: DEFAULT_BACKUP_RESOURCES,
-  verify: false,
+  verification: { mode: "None" },
 };
 
 /** Converts the spec of an EtcdBackup, without the defaults of v1beta1. @param beyond fields that only v1beta1 has */

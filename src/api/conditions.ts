@@ -155,7 +155,7 @@ export const BACKUP_CONDITION_TYPES = {
   Complete: "Is the object in the store, whole, with its manifest?",
   Failed: "Has the backup ended without an object?",
   Verified:
-    "Did an etcd that was restored from the stored object have the member's data? The condition appears once spec.verify is true; True and False are final.",
+    "Did an etcd that was restored from the stored object have the member's data? The condition appears once spec.verification.mode is Restore; True and False are final.",
   ObjectDeleted:
     "Has the stored object been deleted? The condition appears once the EtcdBackup is being deleted and its deletionPolicy is Delete.",
 } as const;

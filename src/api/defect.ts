@@ -18,3 +18,8 @@ export function defectOf({ status }: Pick<EtcdBackup, "status">) {
     ({ type, status: is, reason }) => type === "Verified" && is === "False" && WRONG_DATA.includes(reason),
   );
 }
+
+/** Whether the object is to be verified. The cache's stub of an EtcdBackup that is too large has no verification. */
+export function isToVerify({ spec }: Pick<EtcdBackup, "spec">): boolean {
+  return (spec as Partial<EtcdBackup["spec"]>).verification?.mode === "Restore";
+}

@@ -60,7 +60,7 @@ const beta = fc
       concurrencyPolicy: fc.constantFrom("Forbid", "Allow", "Replace"),
       retention: fc.constantFrom({ keepLast: 1 }, { keepFor: "30d", keepMonthly: 12 }),
       failedBackupsHistoryLimit: fc.constantFrom(0, 3),
-      verifyEvery: fc.constant(7),
+      verification: fc.constant({ every: 7 }),
     },
     { requiredKeys: ["schedule", "backupTemplate"] },
   )

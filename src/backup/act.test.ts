@@ -106,7 +106,11 @@ test("createVerificationJob: creates the Job only for a completed EtcdBackup tha
   const live = (phase: "BackingUp" | "Completed" | "Failed", verify = true, verified?: "True") => {
     const conditions = verified && [{ type: "Verified", status: verified, reason: "", message: "", observedGeneration: 1, lastTransitionTime: "" }]; // biome-ignore format: one
     const status = { phase, ...(conditions && { conditions }) };
-    return present({ ...its, spec: { ...its.spec, verify }, status } as EtcdBackup);
+    return present({
+      ...its,
+      spec: { ...its.spec, verification: { mode: verify ? "Restore" : "None" } },
+      status,
+    } as EtcdBackup);
   };
   expect(verbs(await requestsOf(step, snapshot, live("Completed")))).toEqual(["get etcdbackups", "create jobs"]);
   for (const no of [live("Failed"), live("Completed", false), live("Completed", true, "True")])

@@ -75,9 +75,9 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["deleting a Job", backup(), STEPS.deleteJob, "allowed"],
   ],
   "asked-to-verify": [
-    ["verifying the object of a completed backup with spec.verify", verified(), STEPS.createVerificationJob, "allowed"],
+    ["verifying the object of a completed backup with spec.verification", verified(), STEPS.createVerificationJob, "allowed"],
     ["verifying the object again when the result is Unknown", verified({ status: { conditions: [isVerified("Unknown")] } }), STEPS.createVerificationJob, "allowed"],
-    ["verifying the object without spec.verify", verified({ spec: { verify: false } }), STEPS.createVerificationJob, "forbidden"],
+    ["verifying the object without spec.verification", verified({ spec: { verification: { mode: "None" } } }), STEPS.createVerificationJob, "forbidden"],
     ["verifying an object that is verified", verified({ status: { conditions: [isVerified("True")] } }), STEPS.createVerificationJob, "forbidden"],
     ["verifying an object that failed its verification", verified({ status: { conditions: [isVerified("False")] } }), STEPS.createVerificationJob, "forbidden"],
     ["verifying the object before the backup is completed", verified({ status: { phase: "BackingUp" } }), STEPS.createVerificationJob, "forbidden"],

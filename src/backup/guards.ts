@@ -69,13 +69,15 @@ const askedToDelete: BackupGuard = {
   },
 };
 
-/** Allows verification only if the object exists, spec.verify is set, and there is no result yet: a result is final. */
+/** Allows verification only if the object exists, spec.verification.mode is Restore, and there is no result yet: a result is final. */
 const askedToVerify: BackupGuard = {
   name: "asked-to-verify",
   forbids(snapshot, step) {
     if (JOB[step.do] !== "reads") return undefined;
     if (isDeleting(snapshot)) return "the backup is being deleted";
-    return isToBeVerified(snapshot) ? undefined : "spec.verify is not set, or the object was verified before";
+    return isToBeVerified(snapshot)
+      ? undefined
+      : "spec.verification.mode is not Restore, or the object was verified before";
   },
 };
 

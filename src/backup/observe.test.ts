@@ -125,7 +125,7 @@ test("the destination claim is read from the API server before the verification 
   expect((await look({ snapshot: on, find })).seen?.claim?.kind).toBe("live");
   const during = { ...on, verifying: verification(on, "running") };
   expect((await look({ snapshot: during, find })).seen?.claim).toBeUndefined();
-  const quiet = verified({ spec: { destination: { volume: { claimName: "c-0" } }, verify: false } });
+  const quiet = verified({ spec: { destination: { volume: { claimName: "c-0" } }, verification: { mode: "None" } } });
   expect((await look({ snapshot: quiet, find })).seen?.claim).toBeUndefined();
 });
 
@@ -214,7 +214,7 @@ test.each([
 
 test("pods of an ended verification Job are read from the API server until its result is final", async () => {
   const status = { phase: "Completed" } as const;
-  const given = backup({ stage: "succeeded", spec: { verify: true }, status });
+  const given = backup({ stage: "succeeded", spec: { verification: { mode: "Restore" } }, status });
   const over = verification(given, "failed");
   const listedOf = async (of: BackupSnapshot) => (await look({ snapshot: of, nowMs: OVERDUE_MS })).listed;
   expect(await listedOf({ ...given, verifying: over })).toHaveLength(1);

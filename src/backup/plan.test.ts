@@ -214,7 +214,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "removes the finalizer when no Job was created", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "warns that no deletion Job can be created without the agent's image", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be created for it" },
-  { name: "creates the verification Job of a completed backup", given: verified(), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup", because: /^spec.verify is true: s3:.* is restored to a throw-away etcd and compared$/ },
+  { name: "creates the verification Job of a completed backup", given: verified(), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup", because: /^spec.verification.mode is Restore: s3:.* is restored to a throw-away etcd and compared$/ },
   { name: "reports a failed verification when the object's etcd release is unknown", given: verified({ status: { object: undefined } as never }), expect: "warn: await-verification", because: /^the object failed its verification: AgentFailed: the etcd release/ },
   { name: "does not verify an object on an unlabelled claim", given: verified({ spec: ON_VOLUME }), expect: "warn: await-verification", because: "claimName is backups" },
   { name: "does not verify an object without the agent's image", given: verified({ with: { agentImage: undefined } }), expect: "warn: await-verification", because: "--agent-image" },
@@ -228,9 +228,9 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "deletes the active Job of a failed verification", given: verifying("made", undefined, "False"), expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
   { name: "does not delete a verification Job that is already being deleted", given: ofVerification(verifying("made", undefined, "False"), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
   { name: "never deletes a foreign verification Job", given: ofVerification(verifying("made", undefined, "False"), { ownerReferences: [] }), expect: "settled" },
-  { name: "deletes the verification Job when spec.verify is no longer true", given: { ...verifying("made"), backup: verified({ spec: { verify: false } }).backup }, expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "deletes the verification Job when spec.verification.mode is no longer Restore", given: { ...verifying("made"), backup: verified({ spec: { verification: { mode: "None" } } }).backup }, expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
   { name: "keeps a verification Job while the backup is not completed", given: { ...verifying("made"), backup: verified({ status: { phase: "BackingUp" } }).backup }, expect: "wait: backup-completed" },
-  { name: "deletes the object while its verification runs", given: { ...verifying("running"), ...going({ stage: "succeeded", spec: { verify: true } }), verifying: verifying("running").verifying }, expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "deletes the object while its verification runs", given: { ...verifying("running"), ...going({ stage: "succeeded", spec: { verification: { mode: "Restore" } } }), verifying: verifying("running").verifying }, expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "shows why an attempt failed that is retried", given: backup({ stage: "made", with: { taking: { job, pods: [endedPod(job, 1, FULL)] } } }), expect: "warn: await-job", because: "an attempt has failed and is retried: NoSpace: the bucket is full" },
   { name: "deletes an archive's Job to replace it when the cluster has switched to TLS", given: { ...backup({ spec: { archive: {} } }), cluster: overTls() }, expect: "renew-job: deleteJob nightly", because: "Job nightly is replaced: EtcdCluster my-etcd is now reached over TLS" },
   { name: "waits for a pod that is being deleted", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })] } } }), expect: "wait: await-job", because: "is being deleted" },
@@ -248,7 +248,7 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
 }
 
 test("backup plan: no verification rule defers a step when no verification is pending", () => {
-  const quiet = [verified({ spec: { verify: false } }), verifying("succeeded", undefined, "True")];
+  const quiet = [verified({ spec: { verification: { mode: "None" } } }), verifying("succeeded", undefined, "True")];
   for (const snapshot of quiet) expect(planBackup({ ...snapshot, verifying: undefined })).toEqual({ next: "settled" });
   expect(planBackup(verified({ stage: "running", status: { phase: "BackingUp" } }))).not.toHaveProperty("reports");
 });

@@ -1,5 +1,6 @@
 import type { Progress } from "#agent/report.ts";
 import type { Attempted } from "#agent-job/job-state.ts";
+import { isToVerify } from "#api/defect.ts";
 import { DELETE_OBJECT_ANNOTATION, KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -68,8 +69,9 @@ export function mayKeepObject({ backup }: Pick<BackupSnapshot, "backup">): boole
   return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";
 }
 
-/** Whether the object exists, spec.verify is set, and it was not verified yet: the result is final. */
-export function isToBeVerified({ backup: { spec, status } }: Pick<BackupSnapshot, "backup">): boolean {
+/** Whether the object exists, spec.verification.mode is Restore, and it was not verified yet: the result is final. */
+export function isToBeVerified({ backup }: Pick<BackupSnapshot, "backup">): boolean {
+  const { status } = backup;
   const verified = status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
-  return spec.verify && status?.phase === "Completed" && verified === "Unknown";
+  return isToVerify(backup) && status?.phase === "Completed" && verified === "Unknown";
 }

@@ -229,8 +229,8 @@ describe("verification status", () => {
     });
   });
 
-  test("is absent without spec.verify", () => {
-    const quiet = verified({ spec: { verify: false } });
+  test("is absent without spec.verification", () => {
+    const quiet = verified({ spec: { verification: { mode: "None" } } });
     expect(statusOf(quiet)).toEqual(quiet.backup.status);
   });
 });

@@ -108,12 +108,12 @@ test("the reason of a failed attempt is shown while the Job retries", () => {
   });
 });
 
-test("a backup without spec.verify, or with a final result, has no verification", () => {
+test("a backup without spec.verification, or with a final result, has no verification", () => {
   const isVerified = { type: "Verified", reason: "Verified", message: "", lastTransitionTime: "2026-01-01T12:00:00Z" };
   const over = (status: "True" | "False" | "Unknown") =>
     verified({ status: { conditions: [{ ...isVerified, status, observedGeneration: 1 }] } });
   expect(verificationOf(backup())).toBeUndefined();
-  expect(verificationOf(verified({ spec: { verify: false } }))).toBeUndefined();
+  expect(verificationOf(verified({ spec: { verification: { mode: "None" } } }))).toBeUndefined();
   expect(verificationOf(verified({ status: { phase: "Failed" } }))).toBeUndefined();
   expect(verificationOf(verified({ status: { phase: "BackingUp" } }))).toBeUndefined();
   expect([verificationOf(over("True")), verificationOf(over("False"))]).toEqual([undefined, undefined]);

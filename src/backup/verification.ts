@@ -29,7 +29,7 @@ export interface Verification extends Lack {
   readonly keys?: number;
 }
 
-/** State of the verification; `undefined` when spec.verify is not set, there is no object, or it is over. */
+/** State of the verification; `undefined` when spec.verification.mode is not Restore, there is no object, or it is over. */
 export function verificationOf(snapshot: BackupSnapshot): Verification | undefined {
   if (!isToBeVerified(snapshot)) return undefined;
   const { verifying } = snapshot;

@@ -195,7 +195,7 @@ test.each<[string, Observed<EtcdBackup>, string]>([
     present(run(NOW, { doubted: "VerificationFailed" })),
     "KubeConflict",
   ],
-  ["not verified yet, with spec.verify", present(run(NOW, { doubted: "open" })), "KubeConflict"],
+  ["not verified yet, with spec.verification", present(run(NOW, { doubted: "open" })), "KubeConflict"],
   ["failed", present(run(NOW, { phase: "Failed" })), "KubeConflict"],
 ])("no backup is deleted when the API server shows its later backup as %s", async (_, live, code) => {
   for (const what of ["deleteBackup", "giveObject"] as const) {

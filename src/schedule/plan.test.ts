@@ -182,8 +182,10 @@ test("schedule plan: deletions name the latest good backup of the same etcd clus
 test("schedule plan: the first and then every third run is verified", () => {
   const specs = [0, 1, 2, 3, 4, 6].map((runs) => {
     const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs });
-    const plan = planSchedule(schedule({ status, spec: { verifyEvery: 3 } }));
-    return plan.next === "step" && plan.step.do === "createBackup" && plan.step.backup.spec?.verify === true;
+    const plan = planSchedule(schedule({ status, spec: { verification: { every: 3 } } }));
+    return (
+      plan.next === "step" && plan.step.do === "createBackup" && plan.step.backup.spec?.verification?.mode === "Restore"
+    );
   });
   expect(specs).toEqual([true, false, false, true, false, true]);
 });
@@ -205,15 +207,17 @@ test("schedule plan: a foreign archive with the name is reported with what to do
 
 test("schedule plan: no run is verified while another verification runs", () => {
   const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
-  const asked = (backups: readonly EtcdBackup[], spec: object = { verifyEvery: 1 }) => {
+  const asked = (backups: readonly EtcdBackup[], spec: object = { verification: { every: 1 } }) => {
     const plan = planSchedule(schedule({ status, spec, backups }));
-    return plan.next === "step" && plan.step.do === "createBackup" && plan.step.backup.spec?.verify;
+    return (
+      plan.next === "step" && plan.step.do === "createBackup" && plan.step.backup.spec?.verification?.mode === "Restore"
+    );
   };
-  const [before, during] = [false, true].map((verify) => ({ ...newer, spec: { ...newer.spec, verify } })) as [EtcdBackup, EtcdBackup]; // biome-ignore format: a list
+  const [before, during] = ["None", "Restore"].map((mode) => ({ ...newer, spec: { ...newer.spec, verification: { mode } } })) as [EtcdBackup, EtcdBackup]; // biome-ignore format: a list
   const after = run(NOW - HOUR, { verified: true });
   expect([asked([before]), asked([during]), asked([{ ...after, spec: during.spec }])]).toEqual([true, false, true]);
-  expect(asked([during], { backupTemplate: { spec: { ...TEMPLATE, verify: true } } })).toBe(false);
-  expect(asked([], { backupTemplate: { spec: { ...TEMPLATE, verify: true } } })).toBe(true);
+  expect(asked([during], { backupTemplate: { spec: { ...TEMPLATE, verification: { mode: "Restore" } } } })).toBe(false);
+  expect(asked([], { backupTemplate: { spec: { ...TEMPLATE, verification: { mode: "Restore" } } } })).toBe(true);
 });
 
 test("schedule plan: a created backup has the template's spec, and the schedule's label and uid", () => {

@@ -8,7 +8,7 @@ import { byAge, byRevision, isSettled } from "#schedule/snapshot.ts";
 
 type Condition = NonNullable<NonNullable<EtcdBackup["status"]>["conditions"]>[number];
 
-/** A backup with spec.verify and these conditions. */
+/** A backup with spec.verification and these conditions. */
 function saying(...conditions: readonly Partial<Condition>[]): EtcdBackup {
   const made = run(NOW, { doubted: "VerificationFailed" });
   const [given] = made.status!.conditions!;
@@ -27,6 +27,12 @@ test("a backup does not count as a later one while its verification runs", () =>
   expect(isSettled(saying({ type: "Failed", status: "Unknown" }, { status: "True" }))).toBe(true);
 });
 
+test("a backup of which the cache keeps only a stub awaits no verification", () => {
+  const { spec, ...rest } = saying({ type: "Failed" });
+  expect(isSettled({ ...rest, spec })).toBe(false);
+  expect(isSettled({ ...rest, spec: { source: spec.source } as EtcdBackup["spec"] })).toBe(true);
+});
+
 test("backups of one etcd cluster are sorted by revision, then time, then name", () => {
   const [nine, ten] = ["9", "10"].map((revision) => run(NOW, { etcd: "a", revision })) as [EtcdBackup, EtcdBackup];
   expect([byRevision(nine, ten), byRevision(ten, nine)]).toEqual([-1, 1]);
@@ -37,8 +43,8 @@ test("backups of one etcd cluster are sorted by revision, then time, then name",
 
 test("a new run is verified unless another verification runs", () => {
   const asked = (...backups: EtcdBackup[]) =>
-    backupFor(schedule({ spec: { verifyEvery: 1 }, backups }), NOW, 0).spec?.verify;
-  expect(asked(saying({}))).toBe(true);
-  expect(asked(run(NOW, { phase: "active" }))).toBe(true);
-  expect(asked(saying({ status: "Unknown" }))).not.toBe(true);
+    backupFor(schedule({ spec: { verification: { every: 1 } }, backups }), NOW, 0).spec?.verification?.mode;
+  expect(asked(saying({}))).toBe("Restore");
+  expect(asked(run(NOW, { phase: "active" }))).toBe("Restore");
+  expect(asked(saying({ status: "Unknown" }))).toBe("None");
 });

@@ -1,5 +1,5 @@
 import { folderOf, placeText } from "#api/backup-folder.ts";
-import { defectOf } from "#api/defect.ts";
+import { defectOf, isToVerify } from "#api/defect.ts";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { isAsleep, isToSleep } from "#api/sleep.ts";
@@ -99,7 +99,7 @@ export function isBeside(backup: EtcdBackup, archive: EtcdBackup | undefined): b
 /** Whether other backups may be deleted in its favour: it is good, and no verification is pending. */
 export function isSettled(backup: EtcdBackup): boolean {
   const verified = backup.status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
-  return isGood(backup) && !(backup.spec.verify && verified === "Unknown");
+  return isGood(backup) && !(isToVerify(backup) && verified === "Unknown");
 }
 
 /** How far a time may lie ahead, in milliseconds: clocks of two machines differ, and users set them back by hours. */

@@ -58,7 +58,7 @@ test("a backup with only a source and a destination gets every default", async (
     source: SOURCE,
     destination: { s3: { bucket: "backups", pathStyle: false } },
     compression: "None",
-    verify: false,
+    verification: { mode: "None" },
     deletionPolicy: "Retain",
     resources: DEFAULT_BACKUP_RESOURCES,
   });
@@ -161,6 +161,11 @@ describe("is refused with the field, the value and what is allowed:", () => {
       ['spec.compression: Unsupported value: "Gzip"'],
     ],
     [
+      "a way of verification that does not exist",
+      { ...from(SOURCE), verification: { mode: "Read" } },
+      ['spec.verification.mode: Unsupported value: "Read"'],
+    ],
+    [
       "a deadline of zero",
       { ...from(SOURCE), activeDeadlineSeconds: 0 },
       ["spec.activeDeadlineSeconds", "greater than or equal to 1"],
@@ -191,7 +196,7 @@ test("the example is accepted", async () => {
   expect((await made(spec)).spec).toMatchObject(spec);
 });
 
-const LASTS = "of spec only verify can be changed after creation; make another EtcdBackup";
+const LASTS = "of spec only verification can be changed after creation; make another EtcdBackup";
 
 test.each<[what: string, change: object]>([
   ["a source", { source: { cluster: { name: "other" } } }],
@@ -202,30 +207,34 @@ test.each<[what: string, change: object]>([
   ["an account", { serviceAccountName: "a" }],
   ["resources", { resources: { limits: { memory: "1Gi" } } }],
   ["a deadline", { activeDeadlineSeconds: 1 }],
-])("%s cannot be changed or removed after creation, not even together with verify", async (_, change) => {
+])("%s cannot be changed or removed after creation, not even together with verification", async (_, change) => {
   const [bare, full] = [
     await made({ source: SOURCE, destination: DESTINATION }),
     await made({ source: SOURCE, destination: DESTINATION, ...change }),
   ];
   const edit = ({ metadata }: EtcdBackup, spec: object) =>
     kube.patch(ETCD_BACKUPS, metadata, { spec }, { signal, type: "merge" });
-  await expect(edit(bare, { ...change, verify: true })).rejects.toThrow(LASTS);
+  await expect(edit(bare, { ...change, verification: { mode: "Restore" } })).rejects.toThrow(LASTS);
   const optional = Object.keys(change).filter((field) =>
     ["encryption", "serviceAccountName", "activeDeadlineSeconds"].includes(field),
   );
   for (const field of optional) await expect(edit(full, { [field]: null })).rejects.toThrow(LASTS);
-  expect((await edit(full, { verify: true })).spec).toMatchObject({ ...change, verify: true });
+  expect((await edit(full, { verification: { mode: "Restore" } })).spec).toMatchObject({
+    ...change,
+    verification: { mode: "Restore" },
+  });
 });
 
-test("spec.verify may be set at creation or later, and not removed", async () => {
+test("spec.verification may be set at creation or later, and not removed", async () => {
   const spec = { source: SOURCE, destination: DESTINATION };
-  expect((await made({ ...spec, verify: true })).spec.verify).toBe(true);
+  expect((await made({ ...spec, verification: { mode: "Restore" } })).spec.verification).toEqual({ mode: "Restore" });
   const { metadata } = await made(spec);
-  const verify = (value: boolean | null) =>
-    kube.patch(ETCD_BACKUPS, metadata, { spec: { verify: value } }, { signal, type: "merge" });
-  expect((await verify(false)).spec.verify).toBe(false);
-  expect((await verify(true)).spec.verify).toBe(true);
-  for (const value of [false, null]) await expect(verify(value)).rejects.toThrow("verify cannot be taken back");
+  const verify = (verification: object | null) =>
+    kube.patch(ETCD_BACKUPS, metadata, { spec: { verification } }, { signal, type: "merge" });
+  expect((await verify({ mode: "None" })).spec.verification).toEqual({ mode: "None" });
+  expect((await verify({ mode: "Restore" })).spec.verification).toEqual({ mode: "Restore" });
+  for (const value of [{ mode: "None" }, { mode: null }, null])
+    await expect(verify(value)).rejects.toThrow("verification cannot be taken back");
 });
 
 test("after creation the rest of the spec cannot be changed, and metadata can", async () => {

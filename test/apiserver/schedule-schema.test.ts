@@ -94,7 +94,7 @@ describe("is accepted:", () => {
     ["every field of a retention", { retention: { keepLast: 1, keepFor: "30d12h", keepDaily: 7, keepWeekly: 4, keepMonthly: 12 } }],
     ["labels and annotations of EtcdBackups", { backupTemplate: { metadata: { labels: { "example.com/team": "shop" }, annotations: { cost: "7" } }, spec: TEMPLATE } }],
     ["limits of the history", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }],
-    ["every other field", { suspend: true, immediate: true, startingDeadlineSeconds: 60, concurrencyPolicy: "Replace", verifyEvery: 10 }],
+    ["every other field", { suspend: true, immediate: true, startingDeadlineSeconds: 60, concurrencyPolicy: "Replace", verification: { every: 10 } }],
   ])("%s", async (_, change) => expect((await made(with_(change))).spec).toMatchObject(change)); // biome-ignore format: a table
 });
 
@@ -118,6 +118,8 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["a duration of zero", with_({ retention: { keepFor: "0d" } }), ["it is 0d; it must be a duration such as 30d or 12h"]],
     ["a retention together with a history limit", with_({ retention: { keepLast: 1 }, successfulBackupsHistoryLimit: 1 }), ["retention and successfulBackupsHistoryLimit exclude each other"]],
     ["a history without good backups", with_({ successfulBackupsHistoryLimit: 0 }), ["spec.successfulBackupsHistoryLimit", "greater than or equal to 1"]],
+    ["a verification of no number", with_({ verification: {} }), ["spec.verification.every: Required value"]],
+    ["a verification of every 0th backup", with_({ verification: { every: 0 } }), ["spec.verification.every", "greater than or equal to 1"]],
     ["an invalid concurrency policy", with_({ concurrencyPolicy: "Queue" }), ['spec.concurrencyPolicy: Unsupported value: "Queue"']],
     ["a label of the operator", with_({ backupTemplate: { metadata: { labels: { "etcd.improbable.io/backup-schedule-name": "a" } }, spec: TEMPLATE } }), ["spec.backupTemplate.metadata.labels", "etcd.improbable.io/backup-schedule-name is one of the operator's own labels"]],
     ["an annotation of the operator", with_({ backupTemplate: { metadata: { annotations: { "etcd.improbable.io/schedule-uid": "a" } }, spec: TEMPLATE } }), ["spec.backupTemplate.metadata.annotations", "etcd.improbable.io/schedule-uid is one of the operator's own annotations"]],

@@ -243,7 +243,13 @@ describe("a backup with verification", () => {
 
   test("starts an etcd from the object and compares keys, revision and hash with the member", async () => {
     const encryption = { keySecret: { name: "backup-key" } };
-    await backups.backUp("proven", { source, destination: volume, compression: "Zstd", encryption, verify: true });
+    await backups.backUp("proven", {
+      source,
+      destination: volume,
+      compression: "Zstd",
+      encryption,
+      verification: { mode: "Restore" },
+    });
     const status = await untilVerified("proven", "True", /with the manifest's hash/);
     expect(status?.phase).toBe("Completed");
     const { verification, object } = status ?? {};
@@ -267,7 +273,14 @@ describe("a backup with verification", () => {
     content.writeUInt8(content.readUInt8(5_000) ^ 1, 5_000);
     chmodSync(file, 0o600);
     writeFileSync(file, content);
-    await cluster.kubectl("patch", "etcdbackup", "spoiled", "--type=merge", "-p", '{"spec":{"verify":true}}');
+    await cluster.kubectl(
+      "patch",
+      "etcdbackup",
+      "spoiled",
+      "--type=merge",
+      "-p",
+      '{"spec":{"verification":{"mode":"Restore"}}}',
+    );
     const found = await untilVerified("spoiled", "False", /./);
     expect(found?.conditions?.find(({ type }) => type === "Verified")?.reason).toBe("SnapshotCorrupt");
     expect(found?.phase).toBe("Completed");

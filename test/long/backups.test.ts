@@ -306,7 +306,14 @@ test("verification reports an object with a changed byte as corrupt, without a r
   const content = readFileSync(file);
   content.writeUInt8(content.readUInt8(content.length / 2) ^ 1, content.length / 2);
   writeFileSync(file, content);
-  await cluster.kubectl("patch", "etcdbackup", "spoiled", "--type=merge", "-p", '{"spec":{"verify":true}}');
+  await cluster.kubectl(
+    "patch",
+    "etcdbackup",
+    "spoiled",
+    "--type=merge",
+    "-p",
+    '{"spec":{"verification":{"mode":"Restore"}}}',
+  );
   const message = await backups.untilReason("spoiled", "Verified", "SnapshotCorrupt", 280_000);
   expect(message).toMatch(/checksum|sha256/);
   const { status: found } = await backups.read("spoiled");

@@ -328,7 +328,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: "a backup that is verified",
-    spec: { verify: true },
+    spec: { verification: { mode: "Restore" } },
     mustWrite: ["create nightly", "create verify-0123456789-uid-of-backup"],
     end: (world) => {
       const { verification, conditions } = world.backup?.status ?? {};
@@ -343,7 +343,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     name: "a backup that is deleted while it is verified",
-    spec: { verify: true, deletionPolicy: "Delete" },
+    spec: { verification: { mode: "Restore" }, deletionPolicy: "Delete" },
     deletesWhen: (world) => world.find(JOBS.plural, "verify-0123456789-uid-of-backup") !== undefined,
     mustWrite: ["create verify-0123456789-uid-of-backup", "create delete-0123456789-uid-of-backup"],
     end: (world) => {

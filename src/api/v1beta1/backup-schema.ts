@@ -129,12 +129,17 @@ export const backupFieldsSchema = z.object({
     .describe(
       "As in a Job: how long the backup may take with all its attempts. Without it as long as bytes move; an attempt without progress for five minutes has failed.",
     ),
-  verify: z
-    .boolean()
-    .default(false)
-    .describe(
-      "Whether a pod fetches the stored object, restores it into an etcd, and compares its data with the member's. The condition Verified shows the result. It may be set later, too, but not taken back.",
-    ),
+  verification: z
+    .object({
+      mode: z
+        .enum(["None", "Restore"])
+        .default("None")
+        .describe(
+          "Restore: a pod fetches the stored object, restores it into an etcd, and compares its data with the member's. The condition Verified shows the result.",
+        ),
+    })
+    .default({ mode: "None" })
+    .describe("Whether the stored object is verified. It may be set later, too, but not taken back."),
 });
 
 /** One week in seconds. */
@@ -166,7 +171,7 @@ export const archiveSchema = z
  * high for optional values.
  */
 const LASTING = Object.entries({ ...backupFieldsSchema.shape, archive: archiveSchema.optional() })
-  .filter(([field]) => field !== "verify")
+  .filter(([field]) => field !== "verification")
   .map(([field, schema]) => {
     const isSame = `self.${field} == oldSelf.${field}`;
     const isThere = `has(self.${field})`;
@@ -181,11 +186,11 @@ export const backupSpecSchema = backupFieldsSchema
     "x-kubernetes-validations": [
       {
         rule: LASTING.join(" && "),
-        message: "of spec only verify can be changed after creation; make another EtcdBackup",
+        message: "of spec only verification can be changed after creation; make another EtcdBackup",
       },
       {
-        rule: "self.verify || !oldSelf.verify",
-        message: "verify cannot be taken back; a backup is verified once",
+        rule: "oldSelf.verification.mode == 'None' || self.verification == oldSelf.verification",
+        message: "verification cannot be taken back; a backup is verified once",
       },
       {
         rule: "!has(self.archive) || !has(self.destination.url)",

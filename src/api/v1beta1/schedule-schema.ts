@@ -70,14 +70,13 @@ export const scheduleSpecSchema = z
       .max(1000)
       .default(3)
       .describe("How many failed EtcdBackups stay."),
-    verifyEvery: z
-      .number()
-      .int()
-      .min(1)
-      .max(10_000)
+    verification: z
+      .object({
+        every: z.number().int().min(1).max(10_000).describe("The first of every this many backups is verified."),
+      })
       .optional()
       .describe(
-        "Verifies the first of every this many backups: the operator restores it into a throw-away member, and compares the data.",
+        "Which backups are verified: the operator restores them into a throw-away member, and compares the data. With verification in backupTemplate all are.",
       ),
     archive: archiveSchema
       .optional()

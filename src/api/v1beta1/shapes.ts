@@ -1604,8 +1604,17 @@ export const SHAPES = {
     "minimum": 1,
     "maximum": 2592000
    },
-   "verify": {
-    "type": "boolean"
+   "verification": {
+    "type": "object",
+    "properties": {
+     "mode": {
+      "type": "string",
+      "enum": [
+       "None",
+       "Restore"
+      ]
+     }
+    }
    },
    "archive": {
     "type": "object",
@@ -1698,10 +1707,18 @@ export const SHAPES = {
     "minimum": 0,
     "maximum": 1000
    },
-   "verifyEvery": {
-    "type": "integer",
-    "minimum": 1,
-    "maximum": 10000
+   "verification": {
+    "type": "object",
+    "properties": {
+     "every": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 10000
+     }
+    },
+    "required": [
+     "every"
+    ]
    },
    "archive": {
     "type": "object",
@@ -2038,8 +2055,17 @@ export const SHAPES = {
         "minimum": 1,
         "maximum": 2592000
        },
-       "verify": {
-        "type": "boolean"
+       "verification": {
+        "type": "object",
+        "properties": {
+         "mode": {
+          "type": "string",
+          "enum": [
+           "None",
+           "Restore"
+          ]
+         }
+        }
        }
       },
       "required": [

@@ -73,7 +73,7 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     first: "stop-verification",
     second: "ended",
     so: "the Job of a verification that ended is deleted",
-    given: { ...verified({ spec: { verify: false } }), verifying: verification(verified(), "made") },
+    given: { ...verified({ spec: { verification: { mode: "None" } } }), verifying: verification(verified(), "made") },
   },
   {
     first: "backup-failed",

@@ -1,3 +1,4 @@
+import { isToVerify } from "#api/defect.ts";
 import { archiveBackupName, SCHEDULE_UID_ANNOTATION, scheduledBackupLabels, scheduledBackupName } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
@@ -13,7 +14,7 @@ export function archiveFor({ metadata, spec }: EtcdBackupSchedule): Draft<EtcdBa
     apiVersion: apiVersionOf(ETCD_BACKUPS),
     kind: ETCD_BACKUPS.kind,
     metadata: { ...templateMetadata({ metadata, spec }), name: archiveBackupName(metadata.name) },
-    spec: { ...template, deletionPolicy: "Retain", verify: false, archive: spec.archive },
+    spec: { ...template, deletionPolicy: "Retain", verification: { mode: "None" }, archive: spec.archive },
   };
 }
 
@@ -27,14 +28,14 @@ export function backupFor(
   dueMs: number,
   made: number,
 ): Draft<EtcdBackup> {
-  const { verifyEvery, backupTemplate } = spec;
-  const isAsked = backupTemplate.spec.verify || (verifyEvery !== undefined && made % verifyEvery === 0);
+  const { verification, backupTemplate } = spec;
+  const isAsked = isToVerify(backupTemplate) || (verification !== undefined && made % verification.every === 0);
   const isBusy = backups.some((backup) => isGood(backup) && !isSettled(backup));
   return {
     apiVersion: apiVersionOf(ETCD_BACKUPS),
     kind: ETCD_BACKUPS.kind,
     metadata: { ...templateMetadata({ metadata, spec }), name: scheduledBackupName(metadata.name, dueMs) },
-    spec: { ...backupTemplate.spec, verify: isAsked && !isBusy },
+    spec: { ...backupTemplate.spec, verification: { mode: isAsked && !isBusy ? "Restore" : "None" } },
   };
 }
 

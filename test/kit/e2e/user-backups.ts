@@ -80,7 +80,11 @@ export class UserBackups {
       spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
     });
     const source = { cluster: { name: this.#cluster.name } };
-    await this.backUp("nightly", { source, destination: { volume: { claimName: "backups" } }, verify: true });
+    await this.backUp("nightly", {
+      source,
+      destination: { volume: { claimName: "backups" } },
+      verification: { mode: "Restore" },
+    });
     await this.until("nightly", "Completed");
     await this.untilReason("nightly", "Verified", "Verified", 120_000);
     return await this.restoredAs("restored", spec);

@@ -42,7 +42,12 @@ export class ArchivedHistory {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdBackupSchedule",
       metadata: { name: "yearly" },
-      spec: { schedule: "0 0 1 1 *", verifyEvery: 1, archive: { maxAgeSeconds: 2 }, backupTemplate: { spec } },
+      spec: {
+        schedule: "0 0 1 1 *",
+        verification: { every: 1 },
+        archive: { maxAgeSeconds: 2 },
+        backupTemplate: { spec },
+      },
     });
     const backupName = await eventually(async () => {
       const { archive, lastSuccessful } = await toldOf(cluster);

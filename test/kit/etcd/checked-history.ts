@@ -124,7 +124,11 @@ export class CheckedHistory implements AsyncDisposable {
    */
   async expectVerified(marker: string): Promise<void> {
     const source = { cluster: { name: this.cluster.name } };
-    await this.backups.backUp(marker, { source, destination: { volume: { claimName: "backups" } }, verify: true });
+    await this.backups.backUp(marker, {
+      source,
+      destination: { volume: { claimName: "backups" } },
+      verification: { mode: "Restore" },
+    });
     await this.backups.until(marker, "Completed", VERIFIED_MS);
     await this.backups.untilReason(marker, "Verified", "Verified", VERIFIED_MS);
     this.#verified = marker;

@@ -163,7 +163,7 @@ export function removal(snapshot: BackupSnapshot, stage: BackupStage, report?: A
 export function verified(given: Given = {}): BackupSnapshot {
   const { key: _, startedAt: _s, completedAt: _c, ...object } = STORED;
   const status: EtcdBackupStatus = { phase: "Completed", jobName: "nightly", objectKey: "k", object, ...given.status };
-  return backup({ stage: "succeeded", ...given, status, spec: { verify: true, ...given.spec } });
+  return backup({ stage: "succeeded", ...given, status, spec: { verification: { mode: "Restore" }, ...given.spec } });
 }
 
 /** The report of an agent that has compared the data. */

@@ -149,7 +149,7 @@ export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
   const { phase = "Completed", etcd, deletionPolicy = "Retain" } = given;
   const name = scheduledBackupName("nightly", atMs);
   const made = etcdBackup({
-    spec: { deletionPolicy, verify: given.doubted !== undefined },
+    spec: { deletionPolicy, verification: { mode: given.doubted === undefined ? "None" : "Restore" } },
     held: given.held === true || given.given === true,
   });
   const marked = given.given === true && deletionPolicy === "Retain" ? { [DELETE_OBJECT_ANNOTATION]: "true" } : {};

@@ -7,7 +7,7 @@ import { etcdImageOf } from "#backup/verification.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * Creates the Job that verifies a stored object when `spec.verify` is set: it restores the object to a throw-away etcd
+ * Creates the Job that verifies a stored object when `spec.verification.mode` is Restore: it restores the object to a throw-away etcd
  * and compares its data.
  */
 export const verifyObject: BackupRule = {
@@ -18,9 +18,13 @@ export const verifyObject: BackupRule = {
     const [target, etcd] = [targetOf(snapshot), etcdImageOf(snapshot)];
     if (typeof target === "string" || etcd === undefined || lackOfClaim(snapshot) !== undefined) return undefined;
     const job = verificationJob(snapshot, target, agentImage, etcd);
-    return step("verify-object", `spec.verify is true: ${target.url} is restored to a throw-away etcd and compared`, {
-      do: "createVerificationJob",
-      job,
-    });
+    return step(
+      "verify-object",
+      `spec.verification.mode is Restore: ${target.url} is restored to a throw-away etcd and compared`,
+      {
+        do: "createVerificationJob",
+        job,
+      },
+    );
   },
 };
