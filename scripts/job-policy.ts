@@ -14,6 +14,7 @@ import {
   RESTORE_LABEL,
   VOLUME_PATH,
 } from "#api/names.ts";
+import { SYSTEM_PRIORITY } from "#api/pod-template/reserved-power.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { VERIFIED_ETCD_COMMAND } from "#backup/desired/verification.ts";
@@ -152,10 +153,12 @@ export function jobValidations(image: string, repositories: readonly string[]): 
     {
       expression: made(
         "!(pod.?hostNetwork.orValue(false) || pod.?hostPID.orValue(false) || pod.?hostIPC.orValue(false))" +
-          " && pod.?resourceClaims.orValue([]).size() == 0 && !has(pod.nodeName) && !has(pod.priorityClassName)" +
+          " && pod.?resourceClaims.orValue([]).size() == 0 && !has(pod.nodeName)" +
+          ` && !pod.?priorityClassName.orValue('').startsWith('${SYSTEM_PRIORITY}')` +
           ` && ${ALL}.all(each, each.?ports.orValue([]).all(port, port.?hostPort.orValue(0) == 0))`,
       ),
-      message: "pods of the operator's Jobs have nothing of their node, and no place or priority of their own",
+      message:
+        "pods of the operator's Jobs have nothing of their node, are placed by a scheduler, and have no priority of Kubernetes' own components",
     },
     {
       expression: made(

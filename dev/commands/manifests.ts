@@ -13,7 +13,7 @@ const USAGE = `Prints all manifests that install or upgrade the operator, as YAM
                                              namespaces, which must exist
   npm run -s manifests -- --image IMAGE --etcd-repositories REPOSITORY,REPOSITORY
                                              etcd's images come from the first; verifications and restores with a
-                                             serviceAccountName may run images of all of them
+                                             serviceAccountName in podTemplate may run images of all of them
 
   npm run -s manifests -- --image IMAGE | kubectl apply --server-side --force-conflicts -f -`;
 

@@ -62,8 +62,11 @@ const betaSpec = fc
       encryption: fc.constantFrom({ keySecret: { name: "k" } }, { keySecret: { name: "k", key: "other" } }),
       deletionPolicy: fc.constantFrom("Retain", "Delete"),
       verification: fc.constantFrom({ mode: "None" }, { mode: "Restore" }),
-      serviceAccountName: fc.constant("backup"),
-      resources: fc.constantFrom({}, { limits: { memory: "1Gi" } }),
+      podTemplate: fc.constantFrom<object>(
+        {},
+        { spec: { serviceAccountName: "backup", resources: { limits: { memory: "1Gi" } } } },
+        { metadata: { labels: { a: "b" } }, spec: {} },
+      ),
       activeDeadlineSeconds: fc.constant(600),
     },
     { requiredKeys: ["source", "destination"] },
@@ -130,14 +133,7 @@ test("URLs that are edited in v1alpha1 replace those in the annotation", () => {
       const spec = up({ ...rest, metadata, spec: edit }).spec as Json;
       expect(down({ ...rest, ...up({ ...rest, metadata, spec: edit }) }).spec).toEqual(edit);
       expect(whyNotShape(spec, KIND)).toBeUndefined();
-      for (const field of [
-        "compression",
-        "encryption",
-        "deletionPolicy",
-        "serviceAccountName",
-        "resources",
-        "verification",
-      ])
+      for (const field of ["compression", "encryption", "deletionPolicy", "podTemplate", "verification"])
         expect(spec[field]).toEqual(before[field]);
     }),
   );
@@ -154,7 +150,6 @@ test("a v1alpha1 EtcdBackup of 2020 becomes one endpoint and a URL template", ()
     compression: "None",
     deletionPolicy: "Retain",
     verification: { mode: "None" },
-    resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
   });
 });
 

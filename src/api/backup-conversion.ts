@@ -7,20 +7,10 @@ import { record, without } from "#base/json.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/**
- * Default resources of backup and restore pods. 200m CPU transfers some hundred MB/s. The agent needs less than 150 MB
- * at any database size.
- */
-export const DEFAULT_BACKUP_RESOURCES = {
-  requests: { cpu: "200m", memory: "160Mi" },
-  limits: { memory: "256Mi" },
-};
-
 /** Defaults of the v1beta1 schema. */
 export const DEFAULT_BACKUP_SPEC = {
   compression: "None",
   deletionPolicy: "Retain",
-  resources: DEFAULT_BACKUP_RESOURCES,
   verification: { mode: "None" },
 };
 

@@ -84,12 +84,15 @@ export const resourcesSchema = z.object({
 });
 
 /** Kubernetes limit: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/ */
-const MAX_LABEL_LENGTH = 63;
+export const MAX_LABEL_LENGTH = 63;
 /**
  * Maximum length of an annotation in characters, more than load balancers and agents need. All annotations of an object
  * may have 256 KiB.
  */
-const MAX_ANNOTATION_LENGTH = 32_768;
+export const MAX_ANNOTATION_LENGTH = 32_768;
+
+/** Keys of the operator's group, as a CEL condition on `key`. */
+export const OWN_KEY = "key.startsWith('etcd.improbable.io/')";
 
 /**
  * Schema of user-defined labels or annotations for objects that the operator creates. Keys of the operator's group are
@@ -97,15 +100,28 @@ const MAX_ANNOTATION_LENGTH = 32_768;
  * @param what their name in messages, in the plural @param maxLength of a value
  */
 function ownKeysExcluded(what: string, maxLength: number) {
+  return keysExcluded(
+    maxLength,
+    OWN_KEY,
+    `is one of the operator's own ${what}; keys may be anything that does not start with etcd.improbable.io/`,
+    `${what} may not start with etcd.improbable.io/: these are the operator's own`,
+  );
+}
+
+/**
+ * Schema of labels or annotations without some keys.
+ * @param isExcluded CEL condition on `key` @param why follows the key in the error @param message error without the key
+ */
+export function keysExcluded(maxLength: number, isExcluded: string, why: string, message: string) {
   return z
     .record(z.string(), z.string().max(maxLength))
     .optional()
     .meta({
       "x-kubernetes-validations": [
         {
-          rule: "self.all(key, !key.startsWith('etcd.improbable.io/'))",
-          messageExpression: `self.filter(key, key.startsWith('etcd.improbable.io/'))[0] + ' is one of the operator\\'s own ${what}; keys may be anything that does not start with etcd.improbable.io/'`,
-          message: `${what} may not start with etcd.improbable.io/: these are the operator's own`,
+          rule: `self.all(key, !(${isExcluded}))`,
+          messageExpression: `self.filter(key, ${isExcluded})[0] + ' ${why.replaceAll("'", "\\'")}'`,
+          message,
         },
       ],
       maxProperties: 64,

@@ -1,9 +1,4 @@
-import {
-  backupFromV1alpha1,
-  backupToV1alpha1,
-  DEFAULT_BACKUP_RESOURCES,
-  DEFAULT_BACKUP_SPEC,
-} from "#api/backup-conversion.ts";
+import { backupFromV1alpha1, backupToV1alpha1, DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
 import { withBeyond } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
 import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
@@ -39,7 +34,6 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
     paused: false,
   },
   EtcdBackup: DEFAULT_BACKUP_SPEC,
-  EtcdRestore: { resources: DEFAULT_BACKUP_RESOURCES },
   EtcdBackupSchedule: {
     timeZone: "UTC",
     suspend: false,

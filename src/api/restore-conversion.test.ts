@@ -59,8 +59,11 @@ const betaSpec = fc
     {
       source,
       clusterTemplate: fc.record({ clusterName: fc.constant("restored"), spec: cluster }),
-      serviceAccountName: fc.constant("cloud"),
-      resources: fc.constantFrom({}, { limits: { memory: "1Gi" } }),
+      podTemplate: fc.constantFrom<object>(
+        {},
+        { spec: { serviceAccountName: "cloud", resources: { limits: { memory: "1Gi" } } } },
+        { metadata: { labels: { a: "b" } }, spec: {} },
+      ),
     },
     { requiredKeys: ["source", "clusterTemplate"] },
   )
@@ -132,8 +135,7 @@ test("fields that are edited in v1alpha1 replace those in the annotation", () =>
       const whole = up({ ...rest, metadata, spec: edit });
       expect(down({ ...rest, ...whole }).spec).toEqual(edit);
       expect(whyNotShape(whole.spec, KIND)).toBeUndefined();
-      for (const field of ["serviceAccountName", "resources"])
-        expect((whole.spec as Json)[field]).toEqual(before[field]);
+      expect((whole.spec as Json).podTemplate).toEqual(before.podTemplate);
     }),
   );
 });
@@ -146,11 +148,7 @@ test("a v1alpha1 EtcdRestore of 2020 becomes an object URL and a cluster with de
   const { spec: meant } = up(as("v1alpha1", alphaSpec.parse(spec))) as { spec: Json };
   expect(meant).toMatchObject({
     source: { object: { url: { url: "s3://backups/snapshot.db?disableSSL=true" } } },
-    clusterTemplate: {
-      clusterName: "restored-cluster",
-      spec: { replicas: 3, clientService: { spec: { type: "ClusterIP" } } },
-    },
-    resources: { requests: { cpu: "200m", memory: "160Mi" } },
+    clusterTemplate: { clusterName: "restored-cluster", spec: { replicas: 3, clientService: { spec: { type: "ClusterIP" } } } },
   });
   expect(whyNotShape(meant, KIND)).toBeUndefined();
 });

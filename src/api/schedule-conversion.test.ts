@@ -37,7 +37,7 @@ const template = fc.record(
     ),
     compression: fc.constantFrom("None", "Zstd"),
     deletionPolicy: fc.constantFrom("Retain", "Delete"),
-    serviceAccountName: fc.constant("backup"),
+    podTemplate: fc.constantFrom<object>({}, { spec: { serviceAccountName: "backup" } }),
   },
   { requiredKeys: ["source", "destination"] },
 );

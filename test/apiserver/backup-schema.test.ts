@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { ApiServer } from "#kit/servers/apiserver.ts";
 import { startWithKinds } from "#kit/servers/shipped.ts";
+import { POD_TEMPLATE } from "#kit/snapshots/etcd-backup.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, Resource } from "#kube/kinds.ts";
 
@@ -53,6 +53,14 @@ function template(text: string): object {
   return to({ url: { template: text } });
 }
 
+function labelled(key: string): object {
+  return { ...from(SOURCE), podTemplate: { metadata: { labels: { [key]: "a" } } } };
+}
+
+function owned(key: string): [string, object, string[]] {
+  return [`the label ${key}`, labelled(key), [`${key} is a label that the operator or the Job controller sets`]];
+}
+
 test("a backup with only a source and a destination gets every default", async () => {
   expect((await made({ source: SOURCE, destination: DESTINATION })).spec).toEqual({
     source: SOURCE,
@@ -60,7 +68,6 @@ test("a backup with only a source and a destination gets every default", async (
     compression: "None",
     verification: { mode: "None" },
     deletionPolicy: "Retain",
-    resources: DEFAULT_BACKUP_RESOURCES,
   });
 });
 
@@ -81,8 +88,10 @@ describe("is accepted:", () => {
     ["a URL", template("s3://b/{{ .Namespace }}/{{.Name}}-{{ .UID}}-{{- .CreationTimestamp -}}.db?region=eu-1")],
     ["encryption, with the usual key", {
       source: SOURCE, destination: DESTINATION, compression: "Zstd", deletionPolicy: "Delete",
-      encryption: { keySecret: { name: "key" } }, serviceAccountName: "backup", activeDeadlineSeconds: 600,
+      encryption: { keySecret: { name: "key" } }, podTemplate: POD_TEMPLATE, activeDeadlineSeconds: 600,
     }],
+    ["empty parts of a pod template", { ...from(SOURCE), podTemplate: { metadata: {}, spec: {} } }],
+    ["a label of a similar name", labelled("app.kubernetes.io/version")],
   ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
 });
 
@@ -170,6 +179,43 @@ describe("is refused with the field, the value and what is allowed:", () => {
       { ...from(SOURCE), activeDeadlineSeconds: 0 },
       ["spec.activeDeadlineSeconds", "greater than or equal to 1"],
     ],
+    [
+      "a label of the operator's group",
+      labelled("etcd.improbable.io/cluster-name"),
+      ["etcd.improbable.io/cluster-name is a label that the operator or the Job controller sets; leave it out"],
+    ],
+    ...["app.kubernetes.io/name", "app.kubernetes.io/managed-by", "app.kubernetes.io/component"].map(owned),
+    ...["batch.kubernetes.io/job-name", "controller-uid", "job-name"].map(owned),
+    [
+      "an annotation of the operator's group",
+      { ...from(SOURCE), podTemplate: { metadata: { annotations: { "etcd.improbable.io/a": "b" } } } },
+      ["etcd.improbable.io/a is an annotation that only the operator may set; leave it out"],
+    ],
+    [
+      "an annotation that confines less",
+      {
+        ...from(SOURCE),
+        podTemplate: {
+          metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/agent": "unconfined" } },
+        },
+      },
+      ["container.apparmor.security.beta.kubernetes.io/agent is an annotation that only the operator may set"],
+    ],
+    [
+      "a priority of Kubernetes' own components",
+      { ...from(SOURCE), podTemplate: { spec: { priorityClassName: "system-node-critical" } } },
+      ["priorityClassName is system-node-critical; it must not begin with system-"],
+    ],
+    [
+      "an invalid effect of a toleration",
+      { ...from(SOURCE), podTemplate: { spec: { tolerations: [{ effect: "Never" }] } } },
+      ['spec.podTemplate.spec.tolerations[0].effect: Unsupported value: "Never"'],
+    ],
+    [
+      "the same pull secret twice",
+      { ...from(SOURCE), podTemplate: { spec: { imagePullSecrets: [{ name: "a" }, { name: "a" }] } } },
+      ["spec.podTemplate.spec.imagePullSecrets[1]: Duplicate value"],
+    ],
     ["encryption without a key", { ...from(SOURCE), encryption: {} }, ["spec.encryption.keySecret: Required value"]],
   ])("%s", async (_, spec, says) => {
     // biome-ignore format: a table
@@ -204,8 +250,7 @@ test.each<[what: string, change: object]>([
   ["a compression", { compression: "Zstd" }],
   ["a policy", { deletionPolicy: "Delete" }],
   ["an encryption", { encryption: { keySecret: { name: "k" } } }],
-  ["an account", { serviceAccountName: "a" }],
-  ["resources", { resources: { limits: { memory: "1Gi" } } }],
+  ["a pod template", { podTemplate: POD_TEMPLATE }],
   ["a deadline", { activeDeadlineSeconds: 1 }],
 ])("%s cannot be changed or removed after creation, not even together with verification", async (_, change) => {
   const [bare, full] = [
@@ -216,7 +261,7 @@ test.each<[what: string, change: object]>([
     kube.patch(ETCD_BACKUPS, metadata, { spec }, { signal, type: "merge" });
   await expect(edit(bare, { ...change, verification: { mode: "Restore" } })).rejects.toThrow(LASTS);
   const optional = Object.keys(change).filter((field) =>
-    ["encryption", "serviceAccountName", "activeDeadlineSeconds"].includes(field),
+    ["encryption", "podTemplate", "activeDeadlineSeconds"].includes(field),
   );
   for (const field of optional) await expect(edit(full, { [field]: null })).rejects.toThrow(LASTS);
   expect((await edit(full, { verification: { mode: "Restore" } })).spec).toMatchObject({

@@ -12,7 +12,7 @@ import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
 import type { ApiServer } from "#kit/servers/apiserver.ts";
 import { startShipped } from "#kit/servers/shipped.ts";
-import { backup, goodTarget, verified } from "#kit/snapshots/etcd-backup.ts";
+import { backup, goodTarget, POD_TEMPLATE, verified } from "#kit/snapshots/etcd-backup.ts";
 import { schedule } from "#kit/snapshots/schedule.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, EVENTS, JOBS, type Job, type KubeObject, resource } from "#kube/kinds.ts";
@@ -98,9 +98,8 @@ describe("the operator may create", () => {
       "the Job of a backup with every option",
       draft({
         ...ALL,
-        serviceAccountName: "backup",
+        podTemplate: POD_TEMPLATE,
         activeDeadlineSeconds: 60,
-        resources: { limits: { memory: "1Gi" } },
       }),
     ],
     ["the Job of a backup to a volume", draft({ destination: { volume: { claimName: "c" } } })],
@@ -112,7 +111,7 @@ describe("the operator may create", () => {
     ["the Job of a verification", verification()],
     [
       "the Job of a verification with every option",
-      verification({ ...ALL, serviceAccountName: "backup" }, `${ETCD_REPOSITORY}:v3.6.16`),
+      verification({ ...ALL, podTemplate: POD_TEMPLATE }, `${ETCD_REPOSITORY}:v3.6.16`),
     ],
     ["the Job of a verification on a volume", verification({ destination: { volume: { claimName: "c" } } })],
     ["the Job of a deletion", deletionJob(backup(), goodTarget(backup()), IMAGE)],
@@ -193,7 +192,8 @@ const ENVIRONMENT = "is AGENT_TASK, which holds no secret, and nothing else";
 const MOUNTS = "mount claims, empty volumes, and of Secrets only keys that a backup needs";
 const PLACE = "mount whole volumes, each in its own place, and no devices";
 const SHARE = "share no processes, and have no working directory";
-const NODE = "have nothing of their node, and no place or priority of their own";
+const NODE =
+  "have nothing of their node, are placed by a scheduler, and have no priority of Kubernetes' own components";
 const TOOL = "run etcdutl only to restore a snapshot";
 const PRIVILEGES = "do not gain privileges";
 const CONFINED = "are confined as Pod Security baseline wants them";
@@ -242,7 +242,7 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["the processes of the node", pod({ hostPID: true }), NODE],
   ["the memory of the node", pod({ hostIPC: true }), NODE],
   ["a node name", pod({ nodeName: "node-1" }), NODE],
-  ["a priority", pod({ priorityClassName: "system-node-critical" }), NODE],
+  ["a priority of Kubernetes' own components", pod({ priorityClassName: "system-node-critical" }), NODE],
   ["a port of the node", agent({ ports: [{ containerPort: 1, hostPort: 1 }] }), NODE],
   ["a device", pod({ resourceClaims: [{ name: "d", resourceClaimName: "d" }] }), NODE],
   ["privileges", agent({ securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
@@ -281,7 +281,7 @@ test.each<[what: string, of: Draft<Job>, says: string]>([
   ["an etcd with a Secret", other("etcd", { volumeMounts: [{ name: "credentials", mountPath: "/a" }] }), TOOLS],
   ["an etcd with an environment", other("etcd", { env: [{ name: "AGENT_TASK", value: "{}" }] }), TOOLS],
   ["an etcd with arguments", other("etcd", { args: ["--listen-client-urls=http://0.0.0.0:2379"] }), RUN],
-  ["a custom etcd image under a service account", verification({ serviceAccountName: "backup" }), TOOLS],
+  ["a custom etcd image under a service account", verification({ podTemplate: POD_TEMPLATE }), TOOLS],
   ["an etcdutl that runs a different command", other("etcdutl", { command: ["etcdutl", "snapshot", "status", "a"] }), TOOLS],
   ["an agent that never ends", other("fetch", { restartPolicy: "Always" }), RUN],
   ["a different image of the agent", other("fetch", { image: "busybox" }), RUN],

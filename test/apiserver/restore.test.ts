@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
-import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { OPERATOR, RESTORED_FROM } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { ApiServer } from "#kit/servers/apiserver.ts";
 import { startShipped } from "#kit/servers/shipped.ts";
+import { POD_TEMPLATE } from "#kit/snapshots/etcd-backup.ts";
 import { goodObject, ON_VOLUME, restore } from "#kit/snapshots/etcd-restore.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -55,6 +55,10 @@ async function made(spec: unknown, of = ETCD_RESTORES, name = `r-${count++}`): P
 const SOURCE = { backupName: "nightly" };
 const TEMPLATE = { clusterName: "restored", spec: { replicas: 3, version: "3.6.16" } };
 
+const ACCOUNT = { podTemplate: { spec: { serviceAccountName: "cloud" } } };
+const { nodeSelector: _, tolerations: __, ...FIELDS } = POD_TEMPLATE.spec;
+const ALL_OF_POD = { podTemplate: { metadata: POD_TEMPLATE.metadata, spec: FIELDS } };
+
 function from(source: object): object {
   return { source, clusterTemplate: TEMPLATE };
 }
@@ -72,8 +76,8 @@ test("a restore with only a source and a cluster gets every default, also those 
   expect(spec).toMatchObject({
     source: SOURCE,
     clusterTemplate: { clusterName: "restored", spec: { replicas: 3, version: "3.6.16", storage: { size: "8Gi" } } },
-    resources: DEFAULT_BACKUP_RESOURCES,
   });
+  expect(spec).not.toHaveProperty("podTemplate");
 });
 
 describe("is accepted:", () => {
@@ -83,10 +87,11 @@ describe("is accepted:", () => {
     ["Azure Blob Storage", object({ azure: { account: "mine", container: "con", key: "k" } })],
     ["an encrypted backup on a volume", object({ volume: { claimName: "c", key: "a/b.db" }, encryption: { keySecret: { name: "key" } } })],
     ["a URL", object({ url: { url: "s3://b/k.db?region=eu-1", credentials: { secretName: "s3" } } })],
-    ["a service account", into({}, { serviceAccountName: "cloud" })],
+    ["a service account", into({}, ACCOUNT)],
+    ["every field of a pod template", into({}, ALL_OF_POD)],
     ["until a revision", into({}, { until: { revision: "12" } })],
     ["until a time", into({}, { until: { time: "2026-01-31T12:00:00.5+01:00" } })],
-    ["a service account and a pull policy", into({ spec: { replicas: 1, version: "3.6.16", image: { pullPolicy: "Always" } } }, { serviceAccountName: "cloud" })],
+    ["a service account and a pull policy", into({ spec: { replicas: 1, version: "3.6.16", image: { pullPolicy: "Always" } } }, ACCOUNT)],
   ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
 });
 
@@ -113,8 +118,8 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["an invalid revision", into({}, { until: { revision: "0" } }), "spec.until.revision"],
     ["an invalid time", into({}, { until: { time: "yesterday" } }), "spec.until.time"],
     ["an unknown etcd release", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
-    ["a service account with a custom image", into({ spec: { replicas: 1, version: "3.6.16", image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "The image would run with the identity of serviceAccountName"],
-    ["a service account with an image by its digest", into({ spec: { replicas: 1, version: "3.6.16", image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "Remove one of the two"],
+    ["a service account with a custom image", into({ spec: { replicas: 1, version: "3.6.16", image: { repository: "example.test/etcd" } } }, ACCOUNT), "The image would run with the identity of podTemplate.spec.serviceAccountName"],
+    ["a service account with an image by its digest", into({ spec: { replicas: 1, version: "3.6.16", image: { digest: `sha256:${"0".repeat(64)}` } } }, ACCOUNT), "Remove one of the two"],
   ])("%s", async (_, spec, says) => expect(await made(spec).then(() => "it was accepted", String)).toContain(says)); // biome-ignore format: a table
 
   test("a name that is too long for a label", async () => {
@@ -186,10 +191,12 @@ describe("an EtcdCluster that starts from a backup", () => {
     const cluster = await until({ revision: "12" });
     const other = { fromBackup: { ...SOURCE, until: { revision: "13" } } };
     await expect(edit(cluster, { spec: { bootstrap: other } })).rejects.toThrow("bootstrap cannot be changed");
-    const fromBackup = { ...SOURCE, serviceAccountName: "cloud" };
+    const fromBackup = { ...SOURCE, ...ACCOUNT };
     await expect(
       begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup }, image: { repository: "example.test/etcd" } }),
-    ).rejects.toThrow("The image would run with the identity of serviceAccountName");
+    ).rejects.toThrow(
+      "The image would run with the identity of bootstrap.fromBackup.podTemplate.spec.serviceAccountName",
+    );
     expect((await begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup } })).metadata.uid).toBeTruthy();
   });
 });
@@ -231,7 +238,7 @@ describe("the operator may create", () => {
     ["the Job of a restore", draft()],
     ["the Job of an encrypted restore from a volume", draft(ON_VOLUME)],
     ["the Job of a restore with a custom image", draft(into({ spec: { replicas: 3, version: "3.6.16", image } }))],
-    ["the Job of a restore with a service account", draft({ serviceAccountName: "cloud" })],
+    ["the Job of a restore with every field of a pod template", draft(ALL_OF_POD)],
     ["the Job of a restore to a point in time", draft({ until: { revision: "12" } })],
   ])("%s, and may delete it", async (_, of) => {
     const { metadata } = await job({}, of);

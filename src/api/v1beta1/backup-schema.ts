@@ -1,7 +1,6 @@
 import { z } from "zod";
-import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
-import { resourcesSchema } from "#api/common-schema.ts";
 import { destinationSchema } from "#api/v1beta1/destination-schema.ts";
+import { backupPodSchema } from "#api/v1beta1/job-pod-schema.ts";
 import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
 
 /**
@@ -109,17 +108,7 @@ export const backupFieldsSchema = z.object({
     .describe(
       "What happens to the stored object when the EtcdBackup is deleted. Delete: it is deleted first; with the annotation etcd.improbable.io/keep-object it stays.",
     ),
-  serviceAccountName: z
-    .string()
-    .min(1)
-    .max(253)
-    .optional()
-    .describe(
-      "Service account of the pod, for clouds that give the account an identity. The pod gets no token of Kubernetes.",
-    ),
-  resources: resourcesSchema
-    .default(DEFAULT_BACKUP_RESOURCES)
-    .describe("Compute resources of the pod, as in a Pod. It needs the same memory for any size of data."),
+  podTemplate: backupPodSchema,
   activeDeadlineSeconds: z
     .number()
     .int()

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { resourcesSchema } from "#api/common-schema.ts";
 import { GROUP } from "#api/names.ts";
 import type { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import type { backupObjectSchema, backupStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
@@ -8,7 +9,7 @@ import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
 export type EtcdBackupSpec = z.output<typeof backupSpecSchema>;
 export type EtcdBackupStatus = z.output<typeof backupStatusSchema>;
-export type ResourceNeeds = EtcdBackupSpec["resources"];
+export type ResourceNeeds = z.output<typeof resourcesSchema>;
 export type StoredBackup = z.output<typeof backupObjectSchema>;
 
 export interface EtcdBackup extends KubeObject {

@@ -2,14 +2,10 @@ import { z } from "zod";
 import { annotationsSchema, durationSchema, labelsSchema, replicasSchema, versionSchema } from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES, authSchema } from "#api/v1beta1/auth-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
+import { restorePodSchema } from "#api/v1beta1/job-pod-schema.ts";
 import { networkPolicySchema } from "#api/v1beta1/network-policy-schema.ts";
 import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
-import {
-  ONE_SOURCE,
-  RESTORE_SOURCE,
-  serviceAccountNameSchema,
-  untilSchema,
-} from "#api/v1beta1/restore-source-schema.ts";
+import { imageIsKnown, ONE_SOURCE, RESTORE_SOURCE, untilSchema } from "#api/v1beta1/restore-source-schema.ts";
 import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
 import { clusterTlsSchema, TLS_STAYS } from "#api/v1beta1/tls-schema.ts";
 
@@ -94,7 +90,7 @@ const disruptionBudgetSchema = z
 const bootstrapSchema = z
   .object({
     fromBackup: z
-      .object({ ...RESTORE_SOURCE, until: untilSchema, serviceAccountName: serviceAccountNameSchema })
+      .object({ ...RESTORE_SOURCE, until: untilSchema, podTemplate: restorePodSchema })
       .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
       .optional()
       .describe(
@@ -169,10 +165,7 @@ export const clusterSpecSchema = z
         rule: "!has(self.bootstrap) || has(oldSelf.bootstrap)",
         message: "bootstrap cannot be given to a cluster that exists; make another cluster",
       },
-      {
-        rule: "!has(self.bootstrap) || !has(self.bootstrap.fromBackup) || !has(self.bootstrap.fromBackup.serviceAccountName) || !has(self.image) || (!has(self.image.repository) && !has(self.image.digest))",
-        message: "The image would run with the identity of serviceAccountName. Remove one of the two.",
-      },
+      imageIsKnown("self.?bootstrap.?fromBackup.?podTemplate", "self.?image", "bootstrap.fromBackup.podTemplate"),
       ...TLS_STAYS,
       ...AUTH_NEEDS_CERTIFICATES,
     ],

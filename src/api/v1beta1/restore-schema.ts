@@ -1,14 +1,8 @@
 import { z } from "zod";
-import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
-import { resourcesSchema } from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES } from "#api/v1beta1/auth-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
-import {
-  ONE_SOURCE,
-  RESTORE_SOURCE,
-  serviceAccountNameSchema,
-  untilSchema,
-} from "#api/v1beta1/restore-source-schema.ts";
+import { restorePodSchema } from "#api/v1beta1/job-pod-schema.ts";
+import { imageIsKnown, ONE_SOURCE, RESTORE_SOURCE, untilSchema } from "#api/v1beta1/restore-source-schema.ts";
 
 /** Schema of the cluster's name in both versions. */
 export const clusterNameSchema = z
@@ -59,21 +53,13 @@ export const restoreSpecSchema = z
           .describe("The spec of the EtcdCluster."),
       })
       .describe("The EtcdCluster that is made, in the same namespace."),
-    serviceAccountName: serviceAccountNameSchema,
-    resources: resourcesSchema
-      .default(DEFAULT_BACKUP_RESOURCES)
-      .describe(
-        "Compute resources of the containers that fetch the snapshot, as in a Pod. They need the same memory for any size of data. The container that restores it to a data directory has those of etcd.",
-      ),
+    podTemplate: restorePodSchema,
   })
   .meta({
     "x-kubernetes-validations": [
       RESTORE_IS_FIXED,
       RESTORE_HAS_MEMBERS,
-      {
-        rule: "!has(self.serviceAccountName) || !has(self.clusterTemplate.spec.image) || (!has(self.clusterTemplate.spec.image.repository) && !has(self.clusterTemplate.spec.image.digest))",
-        message: "The image would run with the identity of serviceAccountName. Remove one of the two.",
-      },
+      imageIsKnown("self.?podTemplate", "self.clusterTemplate.spec.?image", "podTemplate"),
     ],
   })
   .describe(RESTORE_DESCRIPTION);

@@ -116,11 +116,14 @@ export const untilSchema = z
     "A point in time after the snapshot. Changes up to then are taken from the archive beside the snapshot, which a schedule with archive keeps.",
   );
 
-export const serviceAccountNameSchema = z
-  .string()
-  .min(1)
-  .max(253)
-  .optional()
-  .describe(
-    "Under which account of the namespace the pods run, for clouds that give it an identity. They get no token of Kubernetes. Not together with an image of one's own in the cluster's spec, which would run with that identity.",
-  );
+/**
+ * Rule that a restore with a service account runs only the operator's choice of etcd's image.
+ * @param template path of the pod template in CEL @param image path of the cluster's image
+ * @param field path of the pod template, for the message
+ */
+export function imageIsKnown(template: string, image: string, field: string) {
+  return {
+    rule: `!${template}.?spec.?serviceAccountName.hasValue() || (!${image}.?repository.hasValue() && !${image}.?digest.hasValue())`,
+    message: `The image would run with the identity of ${field}.spec.serviceAccountName. Remove one of the two.`,
+  };
+}

@@ -745,10 +745,84 @@ export const SHAPES = {
          }
         }
        },
-       "serviceAccountName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 253
+       "podTemplate": {
+        "type": "object",
+        "properties": {
+         "metadata": {
+          "type": "object",
+          "properties": {
+           "labels": {
+            "maxProperties": 64,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 63
+            }
+           },
+           "annotations": {
+            "maxProperties": 64,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 32768
+            }
+           }
+          }
+         },
+         "spec": {
+          "type": "object",
+          "properties": {
+           "serviceAccountName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "priorityClassName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "resources": {
+            "type": "object",
+            "properties": {
+             "limits": {
+              "type": "object",
+              "maxProperties": 32,
+              "additionalProperties": {
+               "x-kubernetes-int-or-string": true,
+               "maxLength": 32
+              }
+             },
+             "requests": {
+              "type": "object",
+              "maxProperties": 32,
+              "additionalProperties": {
+               "x-kubernetes-int-or-string": true,
+               "maxLength": 32
+              }
+             }
+            }
+           },
+           "imagePullSecrets": {
+            "maxItems": 16,
+            "type": "array",
+            "items": {
+             "type": "object",
+             "properties": {
+              "name": {
+               "type": "string",
+               "minLength": 1,
+               "maxLength": 253
+              }
+             },
+             "required": [
+              "name"
+             ]
+            }
+           }
+          }
+         }
+        }
        }
       }
      }
@@ -1573,28 +1647,124 @@ export const SHAPES = {
      "Delete"
     ]
    },
-   "serviceAccountName": {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 253
-   },
-   "resources": {
+   "podTemplate": {
     "type": "object",
     "properties": {
-     "limits": {
+     "metadata": {
       "type": "object",
-      "maxProperties": 32,
-      "additionalProperties": {
-       "x-kubernetes-int-or-string": true,
-       "maxLength": 32
+      "properties": {
+       "labels": {
+        "maxProperties": 64,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 63
+        }
+       },
+       "annotations": {
+        "maxProperties": 64,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 32768
+        }
+       }
       }
      },
-     "requests": {
+     "spec": {
       "type": "object",
-      "maxProperties": 32,
-      "additionalProperties": {
-       "x-kubernetes-int-or-string": true,
-       "maxLength": 32
+      "properties": {
+       "serviceAccountName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       },
+       "nodeSelector": {
+        "maxProperties": 32,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 63
+        }
+       },
+       "tolerations": {
+        "maxItems": 16,
+        "type": "array",
+        "items": {
+         "type": "object",
+         "properties": {
+          "key": {
+           "type": "string",
+           "maxLength": 317
+          },
+          "operator": {
+           "type": "string",
+           "enum": [
+            "Exists",
+            "Equal"
+           ]
+          },
+          "value": {
+           "type": "string",
+           "maxLength": 63
+          },
+          "effect": {
+           "type": "string",
+           "enum": [
+            "NoSchedule",
+            "PreferNoSchedule",
+            "NoExecute"
+           ]
+          },
+          "tolerationSeconds": {
+           "type": "integer"
+          }
+         }
+        }
+       },
+       "priorityClassName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       },
+       "resources": {
+        "type": "object",
+        "properties": {
+         "limits": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         },
+         "requests": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         }
+        }
+       },
+       "imagePullSecrets": {
+        "maxItems": 16,
+        "type": "array",
+        "items": {
+         "type": "object",
+         "properties": {
+          "name": {
+           "type": "string",
+           "minLength": 1,
+           "maxLength": 253
+          }
+         },
+         "required": [
+          "name"
+         ]
+        }
+       }
       }
      }
     }
@@ -2024,28 +2194,124 @@ export const SHAPES = {
          "Delete"
         ]
        },
-       "serviceAccountName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 253
-       },
-       "resources": {
+       "podTemplate": {
         "type": "object",
         "properties": {
-         "limits": {
+         "metadata": {
           "type": "object",
-          "maxProperties": 32,
-          "additionalProperties": {
-           "x-kubernetes-int-or-string": true,
-           "maxLength": 32
+          "properties": {
+           "labels": {
+            "maxProperties": 64,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 63
+            }
+           },
+           "annotations": {
+            "maxProperties": 64,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 32768
+            }
+           }
           }
          },
-         "requests": {
+         "spec": {
           "type": "object",
-          "maxProperties": 32,
-          "additionalProperties": {
-           "x-kubernetes-int-or-string": true,
-           "maxLength": 32
+          "properties": {
+           "serviceAccountName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "nodeSelector": {
+            "maxProperties": 32,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 63
+            }
+           },
+           "tolerations": {
+            "maxItems": 16,
+            "type": "array",
+            "items": {
+             "type": "object",
+             "properties": {
+              "key": {
+               "type": "string",
+               "maxLength": 317
+              },
+              "operator": {
+               "type": "string",
+               "enum": [
+                "Exists",
+                "Equal"
+               ]
+              },
+              "value": {
+               "type": "string",
+               "maxLength": 63
+              },
+              "effect": {
+               "type": "string",
+               "enum": [
+                "NoSchedule",
+                "PreferNoSchedule",
+                "NoExecute"
+               ]
+              },
+              "tolerationSeconds": {
+               "type": "integer"
+              }
+             }
+            }
+           },
+           "priorityClassName": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 253
+           },
+           "resources": {
+            "type": "object",
+            "properties": {
+             "limits": {
+              "type": "object",
+              "maxProperties": 32,
+              "additionalProperties": {
+               "x-kubernetes-int-or-string": true,
+               "maxLength": 32
+              }
+             },
+             "requests": {
+              "type": "object",
+              "maxProperties": 32,
+              "additionalProperties": {
+               "x-kubernetes-int-or-string": true,
+               "maxLength": 32
+              }
+             }
+            }
+           },
+           "imagePullSecrets": {
+            "maxItems": 16,
+            "type": "array",
+            "items": {
+             "type": "object",
+             "properties": {
+              "name": {
+               "type": "string",
+               "minLength": 1,
+               "maxLength": 253
+              }
+             },
+             "required": [
+              "name"
+             ]
+            }
+           }
           }
          }
         }
@@ -2776,28 +3042,81 @@ export const SHAPES = {
      "spec"
     ]
    },
-   "serviceAccountName": {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 253
-   },
-   "resources": {
+   "podTemplate": {
     "type": "object",
     "properties": {
-     "limits": {
+     "metadata": {
       "type": "object",
-      "maxProperties": 32,
-      "additionalProperties": {
-       "x-kubernetes-int-or-string": true,
-       "maxLength": 32
+      "properties": {
+       "labels": {
+        "maxProperties": 64,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 63
+        }
+       },
+       "annotations": {
+        "maxProperties": 64,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 32768
+        }
+       }
       }
      },
-     "requests": {
+     "spec": {
       "type": "object",
-      "maxProperties": 32,
-      "additionalProperties": {
-       "x-kubernetes-int-or-string": true,
-       "maxLength": 32
+      "properties": {
+       "serviceAccountName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       },
+       "priorityClassName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       },
+       "resources": {
+        "type": "object",
+        "properties": {
+         "limits": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         },
+         "requests": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         }
+        }
+       },
+       "imagePullSecrets": {
+        "maxItems": 16,
+        "type": "array",
+        "items": {
+         "type": "object",
+         "properties": {
+          "name": {
+           "type": "string",
+           "minLength": 1,
+           "maxLength": 253
+          }
+         },
+         "required": [
+          "name"
+         ]
+        }
+       }
       }
      }
     }

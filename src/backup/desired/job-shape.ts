@@ -1,4 +1,5 @@
 import type { Container } from "#agent-job/containers.ts";
+import { podFields, podMetadata } from "#agent-job/pod-template.ts";
 import { backupLabels } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
@@ -50,13 +51,13 @@ export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft
       },
       ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }),
       template: {
-        metadata: { labels },
+        metadata: podMetadata(spec.podTemplate, labels),
         spec: {
           restartPolicy: "Never",
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           terminationGracePeriodSeconds: GRACE_SECONDS,
-          ...(spec.serviceAccountName === undefined ? {} : { serviceAccountName: spec.serviceAccountName }),
+          ...podFields(spec.podTemplate),
           securityContext: {
             runAsNonRoot: true,
             runAsUser: USER_ID,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { AGENT_COMMAND } from "#agent/task.ts";
+import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { backup, goodTarget, IMAGE, overTls } from "#kit/snapshots/etcd-backup.ts";
+import { backup, goodTarget, IMAGE, overTls, POD_TEMPLATE } from "#kit/snapshots/etcd-backup.ts";
 
 type PodSpec = Readonly<Record<string, never>> & {
   containers: readonly [Record<string, unknown>];
@@ -134,10 +135,32 @@ test("the pod meets restricted pod security, and has no service account token", 
     resources: { requests: { cpu: "200m", memory: "160Mi" }, limits: { memory: "256Mi" } },
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
   });
-  expect(podOf(made())).not.toHaveProperty("serviceAccountName");
-  const own = podOf(made({ serviceAccountName: "backup", resources: { limits: { memory: "1Gi" } } }));
+  const own = podOf(made({ podTemplate: { spec: { serviceAccountName: "backup" } } }));
   expect(own).toMatchObject({ serviceAccountName: "backup", automountServiceAccountToken: false });
-  expect(own.containers[0]).toMatchObject({ resources: { limits: { memory: "1Gi" } } });
+});
+
+test("podTemplate adds its metadata to the pod and not to the Job, and its fields to the pod", () => {
+  const job = made({ podTemplate: POD_TEMPLATE });
+  const { labels = {} } = made().metadata;
+  expect(job.metadata).toEqual(made().metadata);
+  expect(job.spec?.template.metadata).toEqual({
+    labels: { "azure.workload.identity/use": "true", ...labels },
+    annotations: { "linkerd.io/inject": "disabled" },
+  });
+  const { resources, ...fields } = POD_TEMPLATE.spec;
+  const { containers, ...pod } = podOf(job);
+  const { containers: _, ...plain } = podOf(made());
+  expect(pod).toEqual({ ...plain, ...fields });
+  expect(containers[0].resources).toEqual(resources);
+});
+
+test("podTemplate changes no label of the operator and no other field of the pod", () => {
+  const labels = { "app.kubernetes.io/name": "other", "etcd.improbable.io/backup-name": "other" };
+  const spec = { automountServiceAccountToken: true, hostNetwork: true, containers: [] };
+  const snapshot = backup({ stage: "new" });
+  const podTemplate = { metadata: { labels }, spec } as EtcdBackupSpec["podTemplate"];
+  const changed = { ...snapshot, backup: { ...snapshot.backup, spec: { ...snapshot.backup.spec, podTemplate } } };
+  expect(backupJob(changed, goodTarget(changed), IMAGE)).toEqual(made());
 });
 
 describe("the agent's task", () => {

@@ -1,5 +1,6 @@
 import { type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT } from "#agent/task.ts";
 import { agentContainer, type Container } from "#agent-job/containers.ts";
+import { agentResources } from "#agent-job/pod-template.ts";
 import type { Target } from "#agent-job/target.ts";
 import { destinationVolumes, type Mounted } from "#agent-job/volumes.ts";
 import { AGENT_CONTAINER, backupJobName, deletionJobName } from "#api/names.ts";
@@ -36,7 +37,13 @@ export function deletionJob(snapshot: BackupSnapshot, target: Target, image: str
 
 function agentWork({ backup }: BackupSnapshot, image: string, task: AgentTask, volumes: readonly Mounted[]): Work {
   const container = {
-    ...agentContainer({ name: AGENT_CONTAINER, image, task, resources: backup.spec.resources, volumes }),
+    ...agentContainer({
+      name: AGENT_CONTAINER,
+      image,
+      task,
+      resources: agentResources(backup.spec.podTemplate),
+      volumes,
+    }),
     ports: [{ name: "progress", containerPort: PROGRESS_PORT, protocol: "TCP" }],
   } as Container;
   return {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { AGENT_COMMAND } from "#agent/task.ts";
 import { backupJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
-import { goodTarget, IMAGE, ON_VOLUME, verified } from "#kit/snapshots/etcd-backup.ts";
+import { goodTarget, IMAGE, ON_VOLUME, POD_TEMPLATE, verified } from "#kit/snapshots/etcd-backup.ts";
 
 const ETCD = "registry.example/etcd:v3.6.16";
 
@@ -104,8 +104,19 @@ test("the emptyDir's size limit is the size of the snapshot, data and log", () =
   expect(sizeOf(made({}, { object: undefined }))).toEqual({ name: "etcd-data", emptyDir: {} });
 });
 
+test("only the agent's containers in the verification pod have the resources of podTemplate", () => {
+  const resources = { limits: { memory: "1Gi" } };
+  const { all } = podOf(made({ podTemplate: { spec: { resources } } }));
+  expect(all.map((each) => (each as { resources?: object }).resources)).toEqual([
+    resources,
+    undefined,
+    undefined,
+    resources,
+  ]);
+});
+
 test("the verification Job has the owner and pod security of the backup Job, and fails at once on lasting failures", () => {
-  const snapshot = verified({ spec: { activeDeadlineSeconds: 60, serviceAccountName: "a" } });
+  const snapshot = verified({ spec: { activeDeadlineSeconds: 60, podTemplate: POD_TEMPLATE } });
   const [verifying, taking] = [
     verificationJob(snapshot, goodTarget(snapshot), IMAGE, ETCD),
     backupJob(snapshot, goodTarget(snapshot), IMAGE),
@@ -125,6 +136,7 @@ test("the verification Job has the owner and pod security of the backup Job, and
   expect(verifying.spec).not.toHaveProperty("activeDeadlineSeconds");
   const shape = ({ containers: _c, initContainers: _i, volumes: _v, ...rest }: Record<string, unknown>) => rest;
   expect(shape(verifying.spec?.template.spec as never)).toEqual(shape(taking.spec?.template.spec as never));
+  expect(verifying.spec?.template.metadata).toEqual(taking.spec?.template.metadata);
   for (const each of podOf(verifying).all)
     expect(each).toMatchObject({
       securityContext: {

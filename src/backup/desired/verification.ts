@@ -1,5 +1,6 @@
 import { type FetchTask, NO_RETRY_EXIT_CODE, SNAPSHOT_FILE, type VerifyTask, WORK_DIR_PREFIX } from "#agent/task.ts";
 import { agentContainer, type Container, etcdutlContainer } from "#agent-job/containers.ts";
+import { agentResources } from "#agent-job/pod-template.ts";
 import type { Target } from "#agent-job/target.ts";
 import { destinationVolumes, encryptionVolumes, KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
 import {
@@ -52,7 +53,7 @@ export function verificationJob(snapshot: BackupSnapshot, target: Target, image:
   const source = [...destinationVolumes(target), ...encryptionVolumes(spec.encryption?.keySecret)].map(
     ({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }),
   );
-  const agent = { image, resources: spec.resources };
+  const agent = { image, resources: agentResources(spec.podTemplate) };
   const tool = { image: etcd, pullPolicy: undefined, resources: undefined, volumes: [work] };
   const restore = ["snapshot", "restore", `${WORK_DIR}/${SNAPSHOT_FILE}`, `--data-dir=${DATA_DIR}`];
   const verify: VerifyTask = { kind: "verify", endpoint: CLIENT_URL, workDir: WORK_DIR };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { AGENT_COMMAND, REPLAY_ETCD_FLAGS } from "#agent/task.ts";
 import { NO_TLS } from "#api/tls.ts";
-import { IMAGE } from "#kit/snapshots/etcd-backup.ts";
+import { IMAGE, POD_TEMPLATE } from "#kit/snapshots/etcd-backup.ts";
 import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup, UID } from "#kit/snapshots/etcd-restore.ts";
 import { restoreJob } from "#restore/desired/job.ts";
 import { fetchTask } from "#restore/desired/tasks.ts";
@@ -175,9 +175,7 @@ test("the pod meets restricted pod security with the member's user IDs, and has 
     },
     hostAliases: [{ ip: "127.0.0.1", hostnames: ["restored-1.restored.foo.svc"] }],
   });
-  expect(podOf(made())).not.toHaveProperty("serviceAccountName");
   expect(podOf(made()).securityContext).not.toHaveProperty("supplementalGroups");
-  expect(podOf(made({ serviceAccountName: "cloud" }))).toMatchObject({ serviceAccountName: "cloud" });
   const users = { securityContext: { runAsUser: 1_000, fsGroup: 2_000 } };
   const etcd = { name: "etcd", securityContext: { runAsGroup: 3_000 } };
   const own = podOf(made(template({ podTemplate: { spec: { ...users, containers: [etcd] } } })));
@@ -186,6 +184,38 @@ test("the pod meets restricted pod security with the member's user IDs, and has 
     runAsUser: 1_000,
     runAsGroup: 3_000,
     fsGroup: 2_000,
+  });
+});
+
+describe("podTemplate", () => {
+  const { nodeSelector: _, tolerations: __, resources, ...fields } = POD_TEMPLATE.spec;
+  const podTemplate = { metadata: POD_TEMPLATE.metadata, spec: { ...fields, resources } };
+
+  test("adds its metadata to the pod and not to the Job, and its fields to the pod", () => {
+    const job = made({ podTemplate });
+    expect(job.metadata).toEqual(made().metadata);
+    expect(job.spec?.template.metadata).toEqual({
+      labels: { ...POD_TEMPLATE.metadata.labels, ...LABELS },
+      annotations: POD_TEMPLATE.metadata.annotations,
+    });
+    const { initContainers: _, containers: __, ...pod } = podOf(job);
+    const { initContainers: ___, containers: ____, ...plain } = podOf(made());
+    expect(pod).toEqual({ ...plain, ...fields });
+  });
+
+  test("gives its resources to the agent's containers, also those that replay changes", () => {
+    const { initContainers, containers } = podOf(made({ podTemplate, until: { revision: "7" } }));
+    const all = [...initContainers, ...containers].filter((each) => each.resources !== undefined);
+    expect(all.map(({ name }) => name)).toEqual(["fetch", "replay", "finish"]);
+    for (const each of all) expect(each.resources).toEqual(resources);
+  });
+
+  test("adds pull secrets to those of the members, each once", () => {
+    const image = { pullSecrets: [{ name: "etcd" }, { name: "registry" }] };
+    const secrets = (spec: object) => (podOf(made(spec)) as { imagePullSecrets?: object }).imagePullSecrets;
+    expect(secrets({ ...template({ image }), podTemplate })).toEqual([{ name: "etcd" }, { name: "registry" }]);
+    expect(secrets(template({ image }))).toEqual(image.pullSecrets);
+    expect(secrets({})).toBeUndefined();
   });
 });
 
@@ -290,7 +320,9 @@ describe("the pod's containers:", () => {
   });
 
   test("the agent moves the data directory to its final path", () => {
-    const [finishing] = podOf(made({ resources: { limits: { memory: "300Mi" } } })).containers;
+    const [finishing] = podOf(
+      made({ podTemplate: { spec: { resources: { limits: { memory: "300Mi" } } } } }),
+    ).containers;
     expect(finishing).toMatchObject({
       name: "finish",
       image: IMAGE,

@@ -1,4 +1,5 @@
 import { NO_RETRY_EXIT_CODE } from "#agent/task.ts";
+import { podMetadata } from "#agent-job/pod-template.ts";
 import {
   BASE_CONTAINER,
   ETCDUTL_CONTAINER,
@@ -57,7 +58,10 @@ export function restoreJob(
           { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
         ],
       },
-      template: { metadata: { labels }, spec: podSpec(snapshot, member, object, image, labels) },
+      template: {
+        metadata: podMetadata(snapshot.restore.spec.podTemplate, labels),
+        spec: podSpec(snapshot, member, object, image, labels),
+      },
     } as JobSpec,
   };
 }

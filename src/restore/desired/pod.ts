@@ -1,4 +1,5 @@
 import { agentContainer, type Container, etcdContainer, etcdutlContainer } from "#agent-job/containers.ts";
+import { agentResources, type JobPodTemplate, podFields } from "#agent-job/pod-template.ts";
 import { destinationVolumes, encryptionVolumes, type Mounted } from "#agent-job/volumes.ts";
 import {
   BASE_CONTAINER,
@@ -48,7 +49,7 @@ export function podSpec(
   labels: Readonly<Record<string, string>>,
 ): PodSpec {
   const { metadata, spec } = snapshot.restore;
-  const { serviceAccountName, resources, clusterTemplate } = spec;
+  const { podTemplate, clusterTemplate } = spec;
   const { metadata: of, spec: member } = memberPod(snapshot, name);
   // The operator's own container comes first; users may add containers after it.
   const [etcd] = member.containers;
@@ -57,7 +58,7 @@ export function podSpec(
     mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH },
   };
   const source = [...readOnly(destinationVolumes(object.target)), ...encryptionVolumes(object.keySecret)];
-  const agent = { image, resources };
+  const agent = { image, resources: agentResources(podTemplate) };
   const until = untilOf(snapshot);
   const tool = {
     image: etcd?.image ?? "",
@@ -72,8 +73,9 @@ export function podSpec(
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: GRACE_SECONDS,
-    ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
+    ...podFields(podTemplate),
     ...placementOf(member, of.labels, labels),
+    ...pullSecretsOf(member, podTemplate),
     securityContext: usersOf(member, etcd),
     // etcdutl resolves the member's own name, which no Service publishes yet.
     hostAliases: [{ ip: "127.0.0.1", hostnames: [peerHost(metadata.namespace, clusterTemplate.clusterName, name)] }],
@@ -96,6 +98,13 @@ export function podSpec(
     containers: [agentContainer(finishing)],
     volumes: [data, ...source].map(({ volume }) => volume),
   } as PodSpec;
+}
+
+/** Secrets for pulling etcd's image and the operator's. */
+function pullSecretsOf({ imagePullSecrets = [] }: PodSpec, template: JobPodTemplate): Partial<PodSpec> {
+  const all = [...imagePullSecrets, ...(template?.spec?.imagePullSecrets ?? [])];
+  const byName = new Map(all.map((each) => [each.name, each]));
+  return byName.size === 0 ? {} : { imagePullSecrets: [...byName.values()] };
 }
 
 /** A sidecar runs beside the later containers and ends after the last one. */

@@ -18,6 +18,19 @@ export const IMAGE = "registry.example/etcd-cluster-operator:1";
 /** Part of a spec: backups are stored on this claim. */
 export const ON_VOLUME = { destination: { volume: { claimName: "backups" } } };
 
+/** Every field of a backup's pod template. */
+export const POD_TEMPLATE = {
+  metadata: { labels: { "azure.workload.identity/use": "true" }, annotations: { "linkerd.io/inject": "disabled" } },
+  spec: {
+    serviceAccountName: "backup",
+    nodeSelector: { disk: "fast" },
+    tolerations: [{ key: "backups", operator: "Exists" as const, effect: "NoSchedule" as const }],
+    priorityClassName: "low",
+    resources: { limits: { memory: "1Gi" } },
+    imagePullSecrets: [{ name: "registry" }],
+  },
+};
+
 /** A claim with these labels; by default with the one that permits backups. */
 export function destinationClaim(
   labels: Readonly<Record<string, string>> = { [BACKUP_DESTINATION_LABEL]: "true" },

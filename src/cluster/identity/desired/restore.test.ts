@@ -16,10 +16,11 @@ test("the EtcdRestore of a cluster has the cluster as owner and its spec without
   expect(restore.spec?.clusterTemplate).toEqual({ clusterName: "my-etcd", spec });
 });
 
-test("the EtcdRestore of a cluster has the configured service account, or none", () => {
-  const { spec } = restoreFor(given, { backupName: "nightly", serviceAccountName: "reader" });
-  expect([spec?.serviceAccountName, spec?.source]).toEqual(["reader", { backupName: "nightly" }]);
-  expect(restoreFor(given, { backupName: "nightly" }).spec).not.toHaveProperty("serviceAccountName");
+test("the EtcdRestore of a cluster has the configured pod template, or none", () => {
+  const podTemplate = { spec: { serviceAccountName: "reader" } };
+  const { spec } = restoreFor(given, { backupName: "nightly", podTemplate });
+  expect([spec?.podTemplate, spec?.source]).toEqual([podTemplate, { backupName: "nightly" }]);
+  expect(restoreFor(given, { backupName: "nightly" }).spec).not.toHaveProperty("podTemplate");
 });
 
 test("the EtcdRestore of a cluster has the configured point in time, or none", () => {

@@ -1,4 +1,3 @@
-import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { clusterLabels } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
@@ -15,7 +14,7 @@ export type FromBackup = NonNullable<NonNullable<EtcdCluster["spec"]["bootstrap"
 export function restoreFor(snapshot: ClusterSnapshot, from: FromBackup): Draft<EtcdRestore> {
   const { metadata, spec } = snapshot.cluster;
   const { bootstrap: _, ...template } = spec;
-  const { serviceAccountName, until, ...source } = from;
+  const { podTemplate, until, ...source } = from;
   return {
     apiVersion: apiVersionOf(ETCD_RESTORES),
     kind: ETCD_RESTORES.kind,
@@ -29,8 +28,7 @@ export function restoreFor(snapshot: ClusterSnapshot, from: FromBackup): Draft<E
       source,
       ...(until === undefined ? {} : { until }),
       clusterTemplate: { clusterName: metadata.name, spec: template },
-      ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
-      resources: DEFAULT_BACKUP_RESOURCES,
+      ...(podTemplate === undefined ? {} : { podTemplate }),
     },
   };
 }

@@ -1,0 +1,143 @@
+import { z } from "zod";
+import { DEFAULT_AGENT_RESOURCES } from "#api/agent-resources.ts";
+import { keysExcluded, MAX_ANNOTATION_LENGTH, MAX_LABEL_LENGTH, OWN_KEY, resourcesSchema } from "#api/common-schema.ts";
+import { backupLabels, GROUP, restoreLabels } from "#api/names.ts";
+import { APP_ARMOR_PREFIX } from "#api/pod-template/reserved-confinement.ts";
+import { SYSTEM_PRIORITY } from "#api/pod-template/reserved-power.ts";
+
+// Why a closed list of fields, and not a whole pod as for members?
+//   These pods mount Secrets of stores and may have a cloud identity, so they run fixed programs only.
+// Why may a restore not choose nodes?
+//   Its pods run where the members can run. A volume is provisioned on the node of its first pod and stays there.
+
+/** Maximum number of items in a list: more than pods need. */
+const MAX_ITEMS = 16;
+/** Maximum number of labels in a node selector: more than pods need. */
+const MAX_NODE_LABELS = 32;
+/** Kubernetes limit of a label's key, in characters. */
+const MAX_KEY_LENGTH = 317;
+
+const name = z.string().min(1).max(253);
+
+const serviceAccountName = (more: string) =>
+  name
+    .optional()
+    .describe(
+      `Service account of the namespace, for clouds that give the account an identity. The pods get no token of Kubernetes.${more}`,
+    );
+
+const priorityClassName = name
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: `!self.startsWith('${SYSTEM_PRIORITY}')`,
+        messageExpression: `'priorityClassName is ' + self + '; it must not begin with ${SYSTEM_PRIORITY}, which is for components of Kubernetes'`,
+        message: `priorityClassName must not begin with ${SYSTEM_PRIORITY}, which is for components of Kubernetes`,
+      },
+    ],
+  })
+  .optional()
+  .describe("As in a Pod.");
+
+const { requests, limits } = DEFAULT_AGENT_RESOURCES;
+const resources = (more: string) =>
+  resourcesSchema
+    .optional()
+    .describe(
+      `Compute resources of the operator's own containers, as in a Pod: the same for any size of data. Without it requests of ${requests.cpu} CPU and ${requests.memory} memory, and a limit of ${limits.memory}.${more}`,
+    );
+
+const imagePullSecrets = z
+  .array(z.object({ name: name.describe("Name of a Secret in the same namespace.") }))
+  .max(MAX_ITEMS)
+  .optional()
+  .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
+  .describe("Secrets for pulling the operator's image, as in a Pod.");
+
+const nodeSelector = z
+  .record(z.string(), z.string().max(MAX_LABEL_LENGTH))
+  .optional()
+  .meta({ maxProperties: MAX_NODE_LABELS })
+  .describe("As in a Pod.");
+
+const tolerations = z
+  .array(
+    z.object({
+      key: z.string().max(MAX_KEY_LENGTH).optional(),
+      operator: z.enum(["Exists", "Equal"]).optional(),
+      value: z.string().max(MAX_LABEL_LENGTH).optional(),
+      effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+      tolerationSeconds: z.number().int().optional(),
+    }),
+  )
+  .max(MAX_ITEMS)
+  .optional()
+  .describe("As in a Pod.");
+
+/** Labels that the operator or the Job controller sets on pods of Jobs, except those found by their prefix. */
+const JOB_LABELS = [
+  ...new Set(Object.keys({ ...backupLabels(""), ...restoreLabels("") }).filter((key) => !key.startsWith(`${GROUP}/`))),
+  ...["controller-uid", "job-name"],
+];
+
+const labels = keysExcluded(
+  MAX_LABEL_LENGTH,
+  `${OWN_KEY} || key.startsWith('batch.kubernetes.io/') || key in [${JOB_LABELS.map((key) => `'${key}'`).join(", ")}]`,
+  "is a label that the operator or the Job controller sets; leave it out",
+  `labels may not have ${JOB_LABELS.join(", ")}, nor start with ${GROUP}/ or batch.kubernetes.io/: the operator or the Job controller sets these`,
+);
+
+const annotations = keysExcluded(
+  MAX_ANNOTATION_LENGTH,
+  `${OWN_KEY} || key.startsWith('${APP_ARMOR_PREFIX}')`,
+  "is an annotation that only the operator may set; leave it out",
+  `annotations may not start with ${GROUP}/ or ${APP_ARMOR_PREFIX}: only the operator may set these`,
+);
+
+/** @param of the pods, for the descriptions */
+function metadataSchema(of: string) {
+  return z
+    .object({
+      labels: labels.describe(`Labels of ${of}, such as azure.workload.identity/use: "true".`),
+      annotations: annotations.describe(`Annotations of ${of}.`),
+    })
+    .optional();
+}
+
+/** Schema of the pods that take, verify and delete a backup. */
+export const backupPodSchema = z
+  .object({
+    metadata: metadataSchema("these pods"),
+    spec: z
+      .object({
+        serviceAccountName: serviceAccountName(""),
+        nodeSelector,
+        tolerations,
+        priorityClassName,
+        resources: resources(" etcd in the pod that verifies has none."),
+        imagePullSecrets,
+      })
+      .optional(),
+  })
+  .optional()
+  .describe("Additions to the pods that take, verify and delete the backup.");
+
+/** Schema of the pods that fill the claims of a restore. */
+export const restorePodSchema = z
+  .object({
+    metadata: metadataSchema("these pods, and not of members"),
+    spec: z
+      .object({
+        serviceAccountName: serviceAccountName(
+          " Not together with an image of one's own in the cluster's spec, which would run with that identity.",
+        ),
+        priorityClassName,
+        resources: resources(" The containers with etcd's image have those of the members."),
+        imagePullSecrets,
+      })
+      .optional(),
+  })
+  .optional()
+  .describe(
+    "Additions to the pods that fill the claims of members, one for each. They run where the cluster's own podTemplate lets members run.",
+  );
