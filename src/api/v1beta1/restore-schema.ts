@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { versionSchema } from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES } from "#api/v1beta1/auth-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { restorePodSchema } from "#api/v1beta1/job-pod-schema.ts";
@@ -49,6 +50,11 @@ export const restoreSpecSchema = z
         // omit() drops the rules of the spec. Those on updates and on bootstrap do not apply here.
         spec: clusterSpecSchema
           .omit({ bootstrap: true })
+          .extend({
+            version: versionSchema.describe(
+              "The etcd release that members run: the minor release of the snapshot or a later one. An EtcdBackup has the release of its snapshot in status.object.etcdVersion.",
+            ),
+          })
           .meta({ "x-kubernetes-validations": AUTH_NEEDS_CERTIFICATES })
           .describe("The spec of the EtcdCluster."),
       })
