@@ -148,7 +148,10 @@ test("a v1alpha1 EtcdRestore of 2020 becomes an object URL and a cluster with de
   const { spec: meant } = up(as("v1alpha1", alphaSpec.parse(spec))) as { spec: Json };
   expect(meant).toMatchObject({
     source: { object: { url: { url: "s3://backups/snapshot.db?disableSSL=true" } } },
-    clusterTemplate: { clusterName: "restored-cluster", spec: { replicas: 3, clientService: { spec: { type: "ClusterIP" } } } },
+    clusterTemplate: {
+      clusterName: "restored-cluster",
+      spec: { replicas: 3, clientService: { spec: { type: "ClusterIP" } } },
+    },
   });
   expect(whyNotShape(meant, KIND)).toBeUndefined();
 });
