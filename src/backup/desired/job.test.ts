@@ -87,7 +87,7 @@ test("the Job is owned by the EtcdBackup, and has its name", () => {
       },
     ],
   });
-  expect(spec?.template.metadata).toEqual({ labels });
+  expect(spec?.template.metadata).toStrictEqual({ labels });
 });
 
 test("the Job fails at once on the exit code of lasting failures, and does not count evictions", () => {
@@ -109,7 +109,7 @@ test("the Job fails at once on the exit code of lasting failures, and does not c
 
 test("the pod meets restricted pod security, and has no service account token", () => {
   const { containers, volumes: _, ...spec } = podOf(made());
-  expect(spec).toEqual({
+  expect(spec).toStrictEqual({
     restartPolicy: "Never",
     automountServiceAccountToken: false,
     enableServiceLinks: false,

@@ -211,9 +211,11 @@ describe("podTemplate", () => {
   });
 
   test("adds pull secrets to those of the members, each once", () => {
-    const image = { pullSecrets: [{ name: "etcd" }, { name: "registry" }] };
+    const image = { pullSecrets: [{ name: "etcd" }, { name: "both" }] };
+    const own = { spec: { imagePullSecrets: [{ name: "both" }, { name: "registry" }] } };
     const secrets = (spec: object) => (podOf(made(spec)) as { imagePullSecrets?: object }).imagePullSecrets;
-    expect(secrets({ ...template({ image }), podTemplate })).toEqual([{ name: "etcd" }, { name: "registry" }]);
+    const all = [{ name: "etcd" }, { name: "both" }, { name: "registry" }];
+    expect(secrets({ ...template({ image }), podTemplate: own })).toEqual(all);
     expect(secrets(template({ image }))).toEqual(image.pullSecrets);
     expect(secrets({})).toBeUndefined();
   });
