@@ -136,7 +136,7 @@ describe("dry run: an annotation that is no edit is refused with a message", () 
       why: 'with it, spec.tls.minVersion is "TLS1.4"; it must be',
     },
     {
-      text: '{"bootstrap":{"fromBackup":{"backupName":"nightly"}}}',
+      text: '{"bootstrap":{"fromBackup":{"source":{"backupName":"nightly"}}}}',
       why: "with it, spec.bootstrap differs; it can only be removed after creation",
     },
     { text: '{"replacement":{"policy":"Never"}}', why: "with it, spec.replacement has after and the policy Never" },

@@ -171,7 +171,7 @@ test.each([
 });
 
 test("spec.bootstrap of an EtcdCluster is unchanged after a conversion to v1alpha1 and back", () => {
-  const bootstrap = { fromBackup: { backupName: "nightly", until: { revision: "12" } } };
+  const bootstrap = { fromBackup: { source: { backupName: "nightly" }, until: { revision: "12" } } };
   const object = as(
     "v1beta1",
     clusterSpecSchema.parse({ replicas: 3, version: "3.6.16", bootstrap }) as Json,

@@ -184,7 +184,7 @@ test("a cached EtcdCluster of another shard has only its identity, readiness, sl
 });
 
 test("a cached EtcdCluster of another shard has its bootstrap source until its etcd cluster exists", () => {
-  const bootstrap = { fromBackup: { backupName: "nightly" } };
+  const bootstrap = { fromBackup: { source: { backupName: "nightly" } } };
   const metadata = { name: "copy", namespace: "foo", uid: "1" };
   const copy = { metadata, spec: { replicas: 3, bootstrap } } as unknown as EtcdCluster;
   expect(beginningOf(ofAnotherShard(copy))).toBe("nightly");

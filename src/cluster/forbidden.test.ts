@@ -76,7 +76,7 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
   {
     name: "an empty start of a cluster with spec.bootstrap",
     guard: "restored-first",
-    given: cluster({ stage: "new", spec: { bootstrap: { fromBackup: { backupName: "nightly" } } } }),
+    given: cluster({ stage: "new", spec: { bootstrap: { fromBackup: { source: { backupName: "nightly" } } } } }),
     step: { do: "recordIdentity", identity },
   },
   {

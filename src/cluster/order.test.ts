@@ -185,7 +185,7 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     so: "unfilled claims are explained by the failed restore",
     given: cluster({
       stage: "new",
-      spec: { bootstrap: { fromBackup: { backupName: "nightly" } } },
+      spec: { bootstrap: { fromBackup: { source: { backupName: "nightly" } } } },
       with: { restore: failedRestore, claims: [claim("my-etcd-0")] },
     }),
   },

@@ -229,14 +229,19 @@ test.each<[string, EtcdRestoreSpec["source"], EtcdRestoreStatus | undefined, boo
 test.each<[string, object, EtcdCluster["status"], boolean]>([
   [
     "that will begin with the backup prevents it",
-    { fromBackup: { backupName: older.metadata.name } },
+    { fromBackup: { source: { backupName: older.metadata.name } } },
     undefined,
     false,
   ],
-  ["that has formed allows it", { fromBackup: { backupName: older.metadata.name } }, { identity: {} } as never, true],
+  [
+    "that has formed allows it",
+    { fromBackup: { source: { backupName: older.metadata.name } } },
+    { identity: {} } as never,
+    true,
+  ],
   [
     "that will begin with another backup allows it",
-    { fromBackup: { backupName: newer.metadata.name } },
+    { fromBackup: { source: { backupName: newer.metadata.name } } },
     undefined,
     true,
   ],

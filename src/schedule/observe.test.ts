@@ -90,7 +90,7 @@ test("a backup with which an EtcdCluster will begin counts as read before its Et
 
 test("an EtcdCluster begins with its backup until it has an identity or is being deleted", () => {
   const { metadata, spec } = source({});
-  const begins = { ...spec, bootstrap: { fromBackup: { backupName: "old" } } };
+  const begins = { ...spec, bootstrap: { fromBackup: { source: { backupName: "old" } } } };
   const of = (status: object | undefined, more: object = {}, given: object = begins) =>
     beginningOf({ ...source({}), metadata: { ...metadata, ...more }, spec: given, status } as EtcdCluster);
   expect(of(undefined)).toBe("old");
@@ -98,7 +98,7 @@ test("an EtcdCluster begins with its backup until it has an identity or is being
   expect(of({ identity: {} })).toBeUndefined();
   expect(of(undefined, { deletionTimestamp: rfc3339(NOW) })).toBeUndefined();
   expect(of(undefined, {}, spec)).toBeUndefined();
-  expect(of(undefined, {}, { ...spec, bootstrap: { fromBackup: { object: {} } } })).toBeUndefined();
+  expect(of(undefined, {}, { ...spec, bootstrap: { fromBackup: { source: { object: {} } } } })).toBeUndefined();
   expect(of(undefined, {}, { ...spec, bootstrap: {} })).toBeUndefined();
 });
 

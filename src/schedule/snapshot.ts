@@ -78,7 +78,7 @@ export function isReading({ status }: EtcdRestore): boolean {
  */
 export function beginningOf({ metadata, spec, status }: EtcdCluster): string | undefined {
   const isOver = metadata.deletionTimestamp !== undefined || status?.identity !== undefined;
-  return isOver ? undefined : spec.bootstrap?.fromBackup?.backupName;
+  return isOver ? undefined : spec.bootstrap?.fromBackup?.source.backupName;
 }
 
 /** Whether its object is stored, is not being deleted, and passed any verification. */

@@ -160,15 +160,15 @@ describe("an EtcdCluster that starts from a backup", () => {
     };
     return await admin.create(ETCD_CLUSTERS, draft as unknown as Draft<EtcdCluster>, OPTIONS);
   }
-  const bootstrap = { fromBackup: SOURCE };
+  const bootstrap = { fromBackup: { source: SOURCE } };
   const edit = (of: EtcdCluster, change: object) =>
     admin.patch(ETCD_CLUSTERS, of.metadata, change, { ...OPTIONS, type: "merge" });
 
   test("can have spec.bootstrap only from its creation on, and only remove it later", async () => {
     const cluster = await begun({ replicas: 3, version: "3.6.16", bootstrap });
-    await expect(edit(cluster, { spec: { bootstrap: { fromBackup: { backupName: "other" } } } })).rejects.toThrow(
-      "bootstrap cannot be changed after creation. Remove it, or create another EtcdCluster",
-    );
+    await expect(
+      edit(cluster, { spec: { bootstrap: { fromBackup: { source: { backupName: "other" } } } } }),
+    ).rejects.toThrow("bootstrap cannot be changed after creation. Remove it, or create another EtcdCluster");
     expect((await edit(cluster, { spec: { replicas: 5 } })).spec.bootstrap).toEqual(bootstrap);
     expect((await edit(cluster, { spec: { bootstrap: null } })).spec).not.toHaveProperty("bootstrap");
     await expect(edit(cluster, { spec: { bootstrap } })).rejects.toThrow(
@@ -178,20 +178,23 @@ describe("an EtcdCluster that starts from a backup", () => {
 
   test("has one source, at most one point in time, and no service account together with a custom image", async () => {
     await expect(begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup: {} } })).rejects.toThrow(
-      "exactly one of backupName and object",
+      "spec.bootstrap.fromBackup.source: Required value",
+    );
+    await expect(begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup: { source: {} } } })).rejects.toThrow(
+      "it must have exactly one of backupName and object",
     );
     await expect(begun({ replicas: 3, version: "3.6.16", bootstrap: {} })).rejects.toThrow(
       "bootstrap must have fromBackup",
     );
     const until = (point: object) =>
-      begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup: { ...SOURCE, until: point } } });
+      begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup: { source: SOURCE, until: point } } });
     await expect(until({})).rejects.toThrow("until must have exactly one of revision and time");
     await expect(until({ revision: "0" })).rejects.toThrow("spec.bootstrap.fromBackup.until.revision");
     await expect(until({ time: "yesterday" })).rejects.toThrow("spec.bootstrap.fromBackup.until.time");
     const cluster = await until({ revision: "12" });
-    const other = { fromBackup: { ...SOURCE, until: { revision: "13" } } };
+    const other = { fromBackup: { source: SOURCE, until: { revision: "13" } } };
     await expect(edit(cluster, { spec: { bootstrap: other } })).rejects.toThrow("bootstrap cannot be changed");
-    const fromBackup = { ...SOURCE, ...ACCOUNT };
+    const fromBackup = { source: SOURCE, ...ACCOUNT };
     await expect(
       begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup }, image: { repository: "example.test/etcd" } }),
     ).rejects.toThrow(

@@ -178,7 +178,7 @@ describe("a restored cluster", () => {
 
 test("a cluster restores an EtcdBackup through its own spec.bootstrap", async () => {
   const second = new UserCluster(namespace.name, "second");
-  await second.create({ replicas: 1, bootstrap: { fromBackup: { backupName: "nightly" } } });
+  await second.create({ replicas: 1, bootstrap: { fromBackup: { source: { backupName: "nightly" } } } });
   await second.untilReady(RESTORED_MS);
   expect(await second.read("second-0", "known-3")).toBe("value of known-3");
   const { status, metadata } = await until<EtcdRestore>("etcdrestore", "second", "Completed");

@@ -105,7 +105,7 @@ async function expectStored(location: StoreLocation, credentials: Record<string,
 /** Expects that a cluster restored from the backup has the earlier acknowledged writes. */
 async function expectClusterOf(backupName: string): Promise<void> {
   const begun = new UserCluster(namespace.name, `of-${backupName}`);
-  await begun.create({ replicas: 1, bootstrap: { fromBackup: { backupName } } });
+  await begun.create({ replicas: 1, bootstrap: { fromBackup: { source: { backupName } } } });
   await begun.untilReady(240_000);
   for (const key of KEYS) expect(await begun.read(`${begun.name}-0`, key)).toBe(`value of ${key}`);
   await begun.kubectl("delete", "etcdcluster", begun.name, "--cascade=foreground", "--timeout=120s");

@@ -2,10 +2,9 @@ import { z } from "zod";
 import { annotationsSchema, durationSchema, labelsSchema, replicasSchema, versionSchema } from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES, authSchema } from "#api/v1beta1/auth-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
-import { restorePodSchema } from "#api/v1beta1/job-pod-schema.ts";
 import { networkPolicySchema } from "#api/v1beta1/network-policy-schema.ts";
 import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
-import { imageIsKnown, ONE_SOURCE, RESTORE_SOURCE, untilSchema } from "#api/v1beta1/restore-source-schema.ts";
+import { imageIsKnown, RESTORE_FIELDS } from "#api/v1beta1/restore-source-schema.ts";
 import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
 import { clusterTlsSchema, TLS_STAYS } from "#api/v1beta1/tls-schema.ts";
 
@@ -90,8 +89,7 @@ const disruptionBudgetSchema = z
 const bootstrapSchema = z
   .object({
     fromBackup: z
-      .object({ ...RESTORE_SOURCE, until: untilSchema, podTemplate: restorePodSchema })
-      .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
+      .object(RESTORE_FIELDS)
       .optional()
       .describe(
         "The cluster starts with the data of a stored snapshot: the operator makes an EtcdRestore with the cluster's name and waits for it. Claims left by an earlier cluster of this name take precedence.",

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { versionSchema } from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES } from "#api/v1beta1/auth-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
-import { restorePodSchema } from "#api/v1beta1/job-pod-schema.ts";
-import { imageIsKnown, ONE_SOURCE, RESTORE_SOURCE, untilSchema } from "#api/v1beta1/restore-source-schema.ts";
+import { imageIsKnown, RESTORE_FIELDS } from "#api/v1beta1/restore-source-schema.ts";
 
 /** Schema of the cluster's name in both versions. */
 export const clusterNameSchema = z
@@ -39,11 +38,7 @@ export const RESTORE_DESCRIPTION = "A new etcd cluster that is restored from a s
 
 export const restoreSpecSchema = z
   .object({
-    source: z
-      .object(RESTORE_SOURCE)
-      .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
-      .describe("The snapshot that is restored."),
-    until: untilSchema,
+    ...RESTORE_FIELDS,
     clusterTemplate: z
       .object({
         clusterName: clusterNameSchema,
@@ -59,7 +54,6 @@ export const restoreSpecSchema = z
           .describe("The spec of the EtcdCluster."),
       })
       .describe("The EtcdCluster that is made, in the same namespace."),
-    podTemplate: restorePodSchema,
   })
   .meta({
     "x-kubernetes-validations": [

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { encryptionSchema } from "#api/v1beta1/backup-schema.ts";
 import { azureSchema, credentials, gcsSchema, s3Schema, volumeSchema } from "#api/v1beta1/destination-schema.ts";
+import { restorePodSchema } from "#api/v1beta1/job-pod-schema.ts";
 
 /** Maximum length of a key in stores, in bytes. */
 const MAX_KEY_LENGTH = 1_024;
@@ -69,26 +70,29 @@ const objectSchema = z
   })
   .describe("A stored snapshot: an object of an EtcdBackup, or what `etcdctl snapshot save` wrote.");
 
-/** Fields with the source of a restore, also used by EtcdCluster. */
-export const RESTORE_SOURCE = {
-  backupName: z
-    .string()
-    .min(1)
-    .max(63)
-    .optional()
-    .describe(
-      "Name of an EtcdBackup in the same namespace; if it is still in progress, the restore waits for it. This, or object.",
-    ),
-  object: objectSchema.optional(),
-};
+const sourceSchema = z
+  .object({
+    backupName: z
+      .string()
+      .min(1)
+      .max(63)
+      .optional()
+      .describe(
+        "Name of an EtcdBackup in the same namespace; if it is still in progress, the restore waits for it. This, or object.",
+      ),
+    object: objectSchema.optional(),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "has(self.backupName) != has(self.object)",
+        message: "it must have exactly one of backupName and object",
+      },
+    ],
+  })
+  .describe("The snapshot that is restored.");
 
-export const ONE_SOURCE = {
-  rule: "has(self.backupName) != has(self.object)",
-  message: "it must have exactly one of backupName and object",
-};
-
-/** Schema of the point in time of a restore, also used by EtcdCluster. */
-export const untilSchema = z
+const untilSchema = z
   .object({
     revision: z
       .string()
@@ -115,6 +119,9 @@ export const untilSchema = z
   .describe(
     "A point in time after the snapshot. Changes up to then are taken from the archive beside the snapshot, which a schedule with archive keeps.",
   );
+
+/** What a restore asks for, in an EtcdRestore and in an EtcdCluster's bootstrap. */
+export const RESTORE_FIELDS = { source: sourceSchema, until: untilSchema, podTemplate: restorePodSchema };
 
 /**
  * Rule that a restore with a service account runs only the operator's choice of etcd's image.

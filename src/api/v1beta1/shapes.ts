@@ -536,183 +536,138 @@ export const SHAPES = {
      "fromBackup": {
       "type": "object",
       "properties": {
-       "backupName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 63
-       },
-       "object": {
+       "source": {
         "type": "object",
         "properties": {
-         "s3": {
+         "backupName": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 63
+         },
+         "object": {
           "type": "object",
           "properties": {
-           "bucket": {
-            "type": "string",
-            "maxLength": 222
-           },
-           "endpoint": {
-            "type": "string",
-            "maxLength": 512
-           },
-           "region": {
-            "type": "string",
-            "maxLength": 63
-           },
-           "pathStyle": {
-            "type": "boolean"
-           },
-           "credentials": {
+           "s3": {
             "type": "object",
             "properties": {
-             "secretName": {
+             "bucket": {
+              "type": "string",
+              "maxLength": 222
+             },
+             "endpoint": {
+              "type": "string",
+              "maxLength": 512
+             },
+             "region": {
+              "type": "string",
+              "maxLength": 63
+             },
+             "pathStyle": {
+              "type": "boolean"
+             },
+             "credentials": {
+              "type": "object",
+              "properties": {
+               "secretName": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253
+               }
+              },
+              "required": [
+               "secretName"
+              ]
+             },
+             "key": {
               "type": "string",
               "minLength": 1,
-              "maxLength": 253
+              "maxLength": 1024
              }
             },
             "required": [
-             "secretName"
+             "bucket",
+             "key"
             ]
            },
-           "key": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 1024
-           }
-          },
-          "required": [
-           "bucket",
-           "key"
-          ]
-         },
-         "gcs": {
-          "type": "object",
-          "properties": {
-           "bucket": {
-            "type": "string",
-            "maxLength": 222
-           },
-           "endpoint": {
-            "type": "string",
-            "maxLength": 512
-           },
-           "credentials": {
+           "gcs": {
             "type": "object",
             "properties": {
-             "secretName": {
+             "bucket": {
+              "type": "string",
+              "maxLength": 222
+             },
+             "endpoint": {
+              "type": "string",
+              "maxLength": 512
+             },
+             "credentials": {
+              "type": "object",
+              "properties": {
+               "secretName": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253
+               }
+              },
+              "required": [
+               "secretName"
+              ]
+             },
+             "key": {
               "type": "string",
               "minLength": 1,
-              "maxLength": 253
+              "maxLength": 1024
              }
             },
             "required": [
-             "secretName"
+             "bucket",
+             "key"
             ]
            },
-           "key": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 1024
-           }
-          },
-          "required": [
-           "bucket",
-           "key"
-          ]
-         },
-         "azure": {
-          "type": "object",
-          "properties": {
-           "account": {
-            "type": "string",
-            "maxLength": 24
-           },
-           "container": {
-            "type": "string",
-            "maxLength": 63
-           },
-           "endpoint": {
-            "type": "string",
-            "maxLength": 512
-           },
-           "credentials": {
+           "azure": {
             "type": "object",
             "properties": {
-             "secretName": {
+             "account": {
+              "type": "string",
+              "maxLength": 24
+             },
+             "container": {
+              "type": "string",
+              "maxLength": 63
+             },
+             "endpoint": {
+              "type": "string",
+              "maxLength": 512
+             },
+             "credentials": {
+              "type": "object",
+              "properties": {
+               "secretName": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253
+               }
+              },
+              "required": [
+               "secretName"
+              ]
+             },
+             "key": {
               "type": "string",
               "minLength": 1,
-              "maxLength": 253
+              "maxLength": 1024
              }
             },
             "required": [
-             "secretName"
+             "account",
+             "container",
+             "key"
             ]
            },
-           "key": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 1024
-           }
-          },
-          "required": [
-           "account",
-           "container",
-           "key"
-          ]
-         },
-         "volume": {
-          "type": "object",
-          "properties": {
-           "claimName": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 253
-           },
-           "key": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 1024
-           }
-          },
-          "required": [
-           "claimName",
-           "key"
-          ]
-         },
-         "url": {
-          "type": "object",
-          "properties": {
-           "url": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 600
-           },
-           "credentials": {
+           "volume": {
             "type": "object",
             "properties": {
-             "secretName": {
-              "type": "string",
-              "minLength": 1,
-              "maxLength": 253
-             }
-            },
-            "required": [
-             "secretName"
-            ]
-           }
-          },
-          "required": [
-           "url"
-          ]
-         },
-         "encryption": {
-          "type": "object",
-          "properties": {
-           "keySecret": {
-            "type": "object",
-            "properties": {
-             "name": {
+             "claimName": {
               "type": "string",
               "minLength": 1,
               "maxLength": 253
@@ -720,17 +675,67 @@ export const SHAPES = {
              "key": {
               "type": "string",
               "minLength": 1,
-              "maxLength": 253
+              "maxLength": 1024
              }
             },
             "required": [
-             "name"
+             "claimName",
+             "key"
+            ]
+           },
+           "url": {
+            "type": "object",
+            "properties": {
+             "url": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 600
+             },
+             "credentials": {
+              "type": "object",
+              "properties": {
+               "secretName": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253
+               }
+              },
+              "required": [
+               "secretName"
+              ]
+             }
+            },
+            "required": [
+             "url"
+            ]
+           },
+           "encryption": {
+            "type": "object",
+            "properties": {
+             "keySecret": {
+              "type": "object",
+              "properties": {
+               "name": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253
+               },
+               "key": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253
+               }
+              },
+              "required": [
+               "name"
+              ]
+             }
+            },
+            "required": [
+             "keySecret"
             ]
            }
-          },
-          "required": [
-           "keySecret"
-          ]
+          }
          }
         }
        },
@@ -824,7 +829,10 @@ export const SHAPES = {
          }
         }
        }
-      }
+      },
+      "required": [
+       "source"
+      ]
      }
     }
    },
@@ -2567,6 +2575,85 @@ export const SHAPES = {
      }
     }
    },
+   "podTemplate": {
+    "type": "object",
+    "properties": {
+     "metadata": {
+      "type": "object",
+      "properties": {
+       "labels": {
+        "maxProperties": 64,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 63
+        }
+       },
+       "annotations": {
+        "maxProperties": 64,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 32768
+        }
+       }
+      }
+     },
+     "spec": {
+      "type": "object",
+      "properties": {
+       "serviceAccountName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       },
+       "priorityClassName": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 253
+       },
+       "resources": {
+        "type": "object",
+        "properties": {
+         "limits": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         },
+         "requests": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         }
+        }
+       },
+       "imagePullSecrets": {
+        "maxItems": 16,
+        "type": "array",
+        "items": {
+         "type": "object",
+         "properties": {
+          "name": {
+           "type": "string",
+           "minLength": 1,
+           "maxLength": 253
+          }
+         },
+         "required": [
+          "name"
+         ]
+        }
+       }
+      }
+     }
+    }
+   },
    "clusterTemplate": {
     "type": "object",
     "properties": {
@@ -3041,85 +3128,6 @@ export const SHAPES = {
      "clusterName",
      "spec"
     ]
-   },
-   "podTemplate": {
-    "type": "object",
-    "properties": {
-     "metadata": {
-      "type": "object",
-      "properties": {
-       "labels": {
-        "maxProperties": 64,
-        "type": "object",
-        "additionalProperties": {
-         "type": "string",
-         "maxLength": 63
-        }
-       },
-       "annotations": {
-        "maxProperties": 64,
-        "type": "object",
-        "additionalProperties": {
-         "type": "string",
-         "maxLength": 32768
-        }
-       }
-      }
-     },
-     "spec": {
-      "type": "object",
-      "properties": {
-       "serviceAccountName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 253
-       },
-       "priorityClassName": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 253
-       },
-       "resources": {
-        "type": "object",
-        "properties": {
-         "limits": {
-          "type": "object",
-          "maxProperties": 32,
-          "additionalProperties": {
-           "x-kubernetes-int-or-string": true,
-           "maxLength": 32
-          }
-         },
-         "requests": {
-          "type": "object",
-          "maxProperties": 32,
-          "additionalProperties": {
-           "x-kubernetes-int-or-string": true,
-           "maxLength": 32
-          }
-         }
-        }
-       },
-       "imagePullSecrets": {
-        "maxItems": 16,
-        "type": "array",
-        "items": {
-         "type": "object",
-         "properties": {
-          "name": {
-           "type": "string",
-           "minLength": 1,
-           "maxLength": 253
-          }
-         },
-         "required": [
-          "name"
-         ]
-        }
-       }
-      }
-     }
-    }
    }
   },
   "required": [

@@ -56,7 +56,7 @@ describe("forecast: the effect of a step", () => {
 
   const secure = secured();
   const identity = GIVEN.cluster.status!.identity!;
-  const restore = restoreFor(GIVEN, { backupName: "nightly" });
+  const restore = restoreFor(GIVEN, { source: { backupName: "nightly" } });
   const facts = made(secure, "server");
   const authority = made(secure, "clientCA");
   const request = certificateRequest(secure, "server");

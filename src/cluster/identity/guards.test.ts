@@ -25,7 +25,7 @@ function answering(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return { ...snapshot, endpoints: new Map([...snapshot.endpoints, [name, present(status)]]) };
 }
 
-const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
+const FROM_BACKUP = { bootstrap: { fromBackup: { source: { backupName: "nightly" } } } };
 
 /** The cluster with this token in its status. */
 function recordedAs(token: string): ClusterSnapshot {

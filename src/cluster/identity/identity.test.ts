@@ -129,7 +129,7 @@ test("adopt-claims: the message about later claims names only the members that t
   });
 });
 
-const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
+const FROM_BACKUP = { bootstrap: { fromBackup: { source: { backupName: "nightly" } } } };
 
 /** A new cluster and its EtcdRestore with these conditions. */
 function restoring(phase: "Pending" | "Failed", told: Readonly<Record<string, string>>, askedBy = "uid-of-cluster") {

@@ -30,7 +30,7 @@ function withoutQuorum(more: readonly PersistentVolumeClaim[]) {
 }
 
 const RESTORED = { [RESTORED_FROM]: "uid-of-restore" };
-const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
+const FROM_BACKUP = { bootstrap: { fromBackup: { source: { backupName: "nightly" } } } };
 
 /** The EtcdRestore that this cluster created. */
 function asked(given: Parameters<typeof etcdRestore>[0] = {}) {

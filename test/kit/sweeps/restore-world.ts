@@ -53,7 +53,9 @@ export class RestoreWorld extends FallibleApi {
     super(START_MS);
     this.isUnreadable = isUnreadable;
     this.put(ETCD_BACKUPS.plural, BACKUP);
-    const askedBy = isAsked ? this.makeCluster({ bootstrap: { fromBackup: { backupName: "nightly" } } }) : undefined;
+    const askedBy = isAsked
+      ? this.makeCluster({ bootstrap: { fromBackup: { source: { backupName: "nightly" } } } })
+      : undefined;
     this.makeRestore(askedBy?.metadata.uid);
   }
 

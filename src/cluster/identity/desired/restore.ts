@@ -14,7 +14,6 @@ export type FromBackup = NonNullable<NonNullable<EtcdCluster["spec"]["bootstrap"
 export function restoreFor(snapshot: ClusterSnapshot, from: FromBackup): Draft<EtcdRestore> {
   const { metadata, spec } = snapshot.cluster;
   const { bootstrap: _, ...template } = spec;
-  const { podTemplate, until, ...source } = from;
   return {
     apiVersion: apiVersionOf(ETCD_RESTORES),
     kind: ETCD_RESTORES.kind,
@@ -24,11 +23,6 @@ export function restoreFor(snapshot: ClusterSnapshot, from: FromBackup): Draft<E
       labels: clusterLabels(metadata.name),
       ownerReferences: [ownedBy(snapshot)],
     },
-    spec: {
-      source,
-      ...(until === undefined ? {} : { until }),
-      clusterTemplate: { clusterName: metadata.name, spec: template },
-      ...(podTemplate === undefined ? {} : { podTemplate }),
-    },
+    spec: { ...from, clusterTemplate: { clusterName: metadata.name, spec: template } },
   };
 }
