@@ -52,7 +52,7 @@ export function metricsPage(): string {
     ]);
   return page(
     "Metrics",
-    "What `/metrics` shows, beside the `process_…` and `nodejs_…` metrics of prom-client. Access and alerts: [install](../install.md#metrics-and-alerts).",
+    "What `/metrics` shows, beside the `process_…` and `nodejs_…` metrics of prom-client. Access and alerts: [install](../install.md#metrics-and-alerts). What stays: [compatibility](compatibility.md).",
     table(["metric", "type", "labels", "what it is"], rows),
     "## Labels",
     table(

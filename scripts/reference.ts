@@ -32,15 +32,17 @@ import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
 import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { USER_GUARDS } from "#user/guards.ts";
 import { USER_RULES } from "#user/plan.ts";
+import { compatibilityPage } from "./compatibility-page.ts";
 import { fieldPages } from "./field-pages.ts";
 import { messagesPage } from "./messages-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { page, table } from "./pages.ts";
 
-/** Reference pages of fields, conditions, rules, guards and metrics, by path from the root of the repository. */
+/** Reference pages of fields, conditions, rules, guards and metrics, and of promises, by path from the root of the repository. */
 export async function referencePages(root: string): Promise<Readonly<Record<string, string>>> {
   return {
     ...fieldPages(),
+    "docs/reference/compatibility.md": compatibilityPage(),
     "docs/reference/conditions.md": conditionsPage(),
     "docs/reference/events.md": await eventsPage(root),
     "docs/reference/messages.md": await messagesPage(root),

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import * as names from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { bindingTexts } from "#user/desired/binding.ts";
+import { BINDING_KEYS } from "../../scripts/compatibility-page.ts";
+import {
+  FINALIZERS,
+  KEPT,
+  LABELS,
+  unlistedNames,
+  YOUR_ANNOTATIONS,
+  YOUR_LABELS,
+} from "../../scripts/promised-names.ts";
+import { readFlags } from "../../src/bin/flags.ts";
+
+const PAGE = readFileSync("docs/reference/compatibility.md", "utf8");
+
+test("every label, annotation and finalizer of the code is promised, or named as not promised", () => {
+  expect(unlistedNames()).toEqual([]);
+  expect(PAGE).toContain(`\`${names.PAUSED_ANNOTATION}\``);
+  expect(PAGE).toContain(`\`${names.CLAIM_CLUSTER_ID_ANNOTATION}\``);
+});
+
+test("no name is both promised and not promised, and none is listed twice", () => {
+  const promised = [...YOUR_ANNOTATIONS, ...LABELS, ...FINALIZERS].map(([name]) => name);
+  const kept = KEPT.flatMap(([, all]) => all);
+  const all = [
+    ...promised,
+    ...kept,
+    ...YOUR_LABELS.map(([name]) => name).filter((name) => name !== names.CLUSTER_LABEL),
+  ];
+  expect(all.filter((name, index) => all.indexOf(name) !== index)).toEqual([]);
+});
+
+test("the keys of a binding are those of the Secret", () => {
+  const user = { metadata: { name: "shop" }, spec: { keyPrefix: "shop/" } } as EtcdUser;
+  const metadata = { namespace: "foo", name: "my-etcd" };
+  const cluster = { metadata, spec: { tls: { client: { provider: "Operator" } } } } as EtcdCluster;
+  expect(Object.keys(bindingTexts(user, cluster, "CAs") ?? {}).toSorted()).toEqual(BINDING_KEYS.toSorted());
+});
+
+test("the page names the flags that the operator accepts", () => {
+  const row = PAGE.split("\n").find((line) => line.startsWith("| flags |")) ?? "";
+  const flags = [...row.matchAll(/`(--[a-z-]+)`/g)].map(([, flag = ""]) => flag);
+  expect(flags).toContain("--replace-after");
+  for (const flag of flags) {
+    // A flag that is unknown is refused with another error than a value that is missing.
+    expect(() => readFlags([`${flag}=`], {})).not.toThrow(/Unknown option/);
+  }
+});
