@@ -141,7 +141,7 @@ describe("an edit", () => {
   const named = role({ userName: "u" });
   test.each<[string, object, object, string]>([
     ["of its roles is accepted", named, { ...named, roles: ["b"], keyPrefix: "b/" }, "it was accepted"],
-    ["to another cluster is refused", named, { ...named, ...ELSEWHERE }, "spec.clusterRef.name: Invalid value: it is other, and was orders; it must stay so"],
+    ["to another cluster is refused", named, { ...named, ...ELSEWHERE }, `spec.clusterRef.name: Invalid value: "other": it is other, and was orders; it must stay so`],
     ["to another name is refused", named, { ...named, userName: "v" }, "userName cannot be changed"],
     ["that takes the name away is refused", named, LEAST, "userName cannot be changed"],
     ["that gives a name is refused", LEAST, named, "userName cannot be changed"],
