@@ -5,7 +5,6 @@ import {
   DRY_RUN_ANNOTATION,
   ETCD_REPOSITORY,
   OPERATOR,
-  ROTATE_CA_ANNOTATION,
   WAIVE_ANNOTATION,
   WEBHOOKS,
 } from "#api/names.ts";
@@ -151,7 +150,7 @@ function webhookConfiguration(): Manifest {
 }
 
 /** Annotations for the operator that the webhook checks. */
-const JUDGED = [DRY_RUN_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION];
+const JUDGED = [DRY_RUN_ANNOTATION, WAIVE_ANNOTATION];
 
 function isOther(annotation: string): string {
   const of = (object: string) => `${object}.metadata.?annotations[?'${annotation}'].orValue('')`;

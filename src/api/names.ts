@@ -136,10 +136,10 @@ export const CLIENT_TRUST_ANNOTATION = `${GROUP}/client-trust`;
 export const PEER_SIGNER_ANNOTATION = `${GROUP}/peer-signer`;
 export const CLIENT_SIGNER_ANNOTATION = `${GROUP}/client-signer`;
 /**
- * Set on an EtcdCluster: which CAs to rotate; see rotation-wish.ts. A completed rotation stays on record until the
- * annotation is removed.
+ * Set on an EtcdCluster: the CA of this side is to be rotated, once for each value; see rotation-wish.ts. A completed
+ * rotation stays on record until the annotation is removed.
  */
-export const ROTATE_CA_ANNOTATION = `${GROUP}/rotate-ca`;
+export const ROTATE_CA_ANNOTATIONS = { peer: `${GROUP}/rotate-peer-ca`, client: `${GROUP}/rotate-client-ca` } as const;
 /** Set on the Secret of a CA: the value of the annotation that requested its last rotation. */
 export const ROTATED_FOR_ANNOTATION = `${GROUP}/rotated-for`;
 /** Volumes of a member's pod with its certificate, its key and the CA bundle. */

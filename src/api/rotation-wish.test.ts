@@ -1,22 +1,16 @@
 import { expect, test } from "vitest";
-import { sidesAsked } from "#api/rotation-wish.ts";
+import { rotationWish } from "#api/rotation-wish.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 
+const BOTH = { "etcd.improbable.io/rotate-peer-ca": "1", "etcd.improbable.io/rotate-client-ca": "2" };
 test.each([
-  ["peer", ["peer"]],
-  ["client", ["client"]],
-  ["all", ["peer", "client"]],
-  ["all-2", ["peer", "client"]],
-  ["client-2027-01-31", ["client"]],
-  ["clients", []],
-  ["all-", []],
-  ["all--", ["peer", "client"]],
-  ["-2", []],
-  ["", []],
-  ["now", []],
-  ["toString", []],
-  ["constructor-2", []],
-  [`all-${"x".repeat(59)}`, ["peer", "client"]],
-  [`all-${"x".repeat(60)}`, []],
-])("annotation rotate-ca %j requests a rotation of the CAs %j", (words, sides) => {
-  expect(sidesAsked(words)).toEqual(sides);
+  ["no annotation", {}, [undefined, undefined]],
+  ["both annotations", BOTH, ["1", "2"]],
+  ["an annotation for peers", { "etcd.improbable.io/rotate-peer-ca": "2027-01-31" }, ["2027-01-31", undefined]],
+  ["an empty annotation", { "etcd.improbable.io/rotate-client-ca": "" }, [undefined, undefined]],
+  ["253 characters", { "etcd.improbable.io/rotate-client-ca": "x".repeat(253) }, [undefined, "x".repeat(253)]],
+  ["254 characters", { "etcd.improbable.io/rotate-client-ca": "x".repeat(254) }, [undefined, "x".repeat(253)]],
+])("the CA rotations that %s request", (_, annotations, wishes) => {
+  const { cluster: asking } = cluster({ annotations });
+  expect([rotationWish(asking, "peer"), rotationWish(asking, "client")]).toEqual(wishes);
 });

@@ -1,4 +1,4 @@
-import { CLIENT_TRUST_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { CLIENT_TRUST_ANNOTATION, ROTATE_CA_ANNOTATIONS } from "#api/names.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
@@ -28,6 +28,7 @@ import { switching, WITHOUT } from "#kit/snapshots/scheme-change.ts";
 import { testPlans } from "#kit/tables/cluster-plan.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import { memberTls } from "./member-tls.ts";
+import { SIDES } from "./read/purposes.ts";
 
 // Plans that issue and replace certificates.
 
@@ -212,24 +213,27 @@ function at(snapshot: ClusterSnapshot, takenAtMs: number): ClusterSnapshot {
   return { ...snapshot, takenAtMs };
 }
 
-function annotated(snapshot: ClusterSnapshot, value: string): ClusterSnapshot {
+/** Rotations are requested on these sides. */
+function annotated(snapshot: ClusterSnapshot, wishes: { peer?: string; client?: string }): ClusterSnapshot {
   const { metadata } = snapshot.cluster;
-  const annotations = { ...metadata.annotations, [ROTATE_CA_ANNOTATION]: value };
+  const asked = SIDES.map((side) => [ROTATE_CA_ANNOTATIONS[side], wishes[side]] as const);
+  const given = asked.flatMap(([annotation, value]) => (value === undefined ? [] : [[annotation, value] as const]));
+  const annotations = { ...metadata.annotations, ...Object.fromEntries(given) };
   return { ...snapshot, cluster: { ...snapshot.cluster, metadata: { ...metadata, annotations } } };
 }
 
 const both = bundle(OWN, NEXT);
 /** The next CA exists, and is not published. */
-const added = withMade(annotated(settled, "peer"), { peerCA: { next: NEXT, rotatedFor: "peer" } });
+const added = withMade(annotated(settled, { peer: "1" }), { peerCA: { next: NEXT, rotatedFor: "1" } });
 /** Every Secret has the next CA in ca.crt. */
 const spread = withMade(added, { peer: { trust: both } });
 const trusting = running(spread);
-const switched = withMade(trusting, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN), rotatedFor: "peer" } });
+const switched = withMade(trusting, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN), rotatedFor: "1" } });
 /** The certificates of members are reissued; running pods may use the old ones. */
 const signed = withMade(switched, { peer: { by: NEXT, trust: bundle(NEXT, OWN) } });
 const replaced = running(signed);
 const alone = withMade(replaced, {
-  peerCA: { by: NEXT, trust: bundle(NEXT), rotatedFor: "peer" },
+  peerCA: { by: NEXT, trust: bundle(NEXT), rotatedFor: "1" },
   peer: { by: NEXT, trust: bundle(NEXT) },
 });
 
@@ -834,32 +838,32 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "rotates a CA on request of the annotation",
-    given: annotated(settled, "client"),
+    given: annotated(settled, { client: "1" }),
     expect: "rotate-ca: rotateAuthority client add",
   },
   {
     name: "rotates both CAs on request of the annotation",
-    given: annotated(settled, "all"),
+    given: annotated(settled, { peer: "1", client: "1" }),
     expect: "rotate-ca: rotateAuthority peer add",
   },
   {
     name: "does not rotate a CA while the clock is before its validity",
-    given: at(annotated(settled, "peer"), NOW - 100 * DAY_MS - 1),
+    given: at(annotated(settled, { peer: "1" }), NOW - 100 * DAY_MS - 1),
     expect: "settled",
   },
   {
     name: "rotates a CA once the clock is in its validity",
-    given: at(annotated(settled, "peer"), NOW - 100 * DAY_MS),
+    given: at(annotated(settled, { peer: "1" }), NOW - 100 * DAY_MS),
     expect: "rotate-ca: rotateAuthority peer add",
   },
   {
-    name: "does not rotate for an unknown annotation value",
-    given: annotated(settled, "everything"),
+    name: "does not rotate for an annotation without a value",
+    given: annotated(settled, { peer: "", client: "" }),
     expect: "settled",
   },
   {
     name: "does not begin a rotation while the peer certificate is invalid",
-    given: withMade(annotated(settled, "peer"), { peer: { trouble: "it has no ca.crt", isOurs: false } }),
+    given: withMade(annotated(settled, { peer: "1" }), { peer: { trouble: "it has no ca.crt", isOurs: false } }),
     expect: "settled",
   },
   { name: "publishes the new CA of a rotation first", given: added, expect: "issue-certificate: spreadTrust peer" },
@@ -912,17 +916,23 @@ testPlans("src/cluster-tls", [
   { name: "changes nothing when the rotation is complete", given: running(alone), expect: "settled" },
   {
     name: "does not rotate again for the same annotation value",
-    given: withMade(annotated(settled, "all"), { peerCA: { rotatedFor: "all" }, clientCA: { rotatedFor: "all" } }),
+    given: withMade(annotated(settled, { peer: "1", client: "1" }), {
+      peerCA: { rotatedFor: "1" },
+      clientCA: { rotatedFor: "1" },
+    }),
     expect: "settled",
   },
   {
-    name: "rotates again for a new annotation value",
-    given: withMade(annotated(settled, "all-2"), { peerCA: { rotatedFor: "all" }, clientCA: { rotatedFor: "all" } }),
-    expect: "rotate-ca: rotateAuthority peer add",
+    name: "rotates again for a new annotation value, and only on its side",
+    given: withMade(annotated(settled, { peer: "1", client: "2" }), {
+      peerCA: { rotatedFor: "1" },
+      clientCA: { rotatedFor: "1" },
+    }),
+    expect: "rotate-ca: rotateAuthority client add",
   },
   {
     name: "removes the record of a rotation request after the annotation was removed",
-    given: withMade(settled, { peerCA: { rotatedFor: "peer" } }),
+    given: withMade(settled, { peerCA: { rotatedFor: "1" } }),
     expect: "rotate-ca: rotateAuthority peer forget",
   },
   {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PAUSED_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { PAUSED_ANNOTATION, ROTATE_CA_ANNOTATIONS } from "#api/names.ts";
 import { absent } from "#base/observed.ts";
 import {
   claim,
@@ -594,7 +594,7 @@ pairs.push(
 
 function rotatingToo(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { metadata } = snapshot.cluster;
-  const annotations = { ...metadata.annotations, [ROTATE_CA_ANNOTATION]: "all" };
+  const annotations = { ...metadata.annotations, [ROTATE_CA_ANNOTATIONS.peer]: "1" };
   return { ...snapshot, cluster: { ...snapshot.cluster, metadata: { ...metadata, annotations } } };
 }
 

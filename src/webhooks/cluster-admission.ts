@@ -30,7 +30,6 @@ import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { compactionWarnings, quotaWarnings, resourceWarnings } from "#webhooks/checks/resources.ts";
-import { rotationRefusals } from "#webhooks/checks/rotation.ts";
 import { sizeRefusals } from "#webhooks/checks/size.ts";
 import { switchedTlsRefusals } from "#webhooks/checks/switched-tls.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
@@ -167,7 +166,6 @@ async function findingsOf(
       ...beyond.refusals,
       ...dryRunRefusals(cluster, before),
       ...waiverRefusals(cluster, before, tools.clock.wallMs()),
-      ...rotationRefusals(cluster, before),
       ...refusals,
       ...asked.flatMap((each) => each.refusals),
     ],

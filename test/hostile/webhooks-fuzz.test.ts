@@ -142,7 +142,7 @@ const object = {
     annotations: {
       "etcd.improbable.io/dry-run": '{"replicas":5}',
       "etcd.improbable.io/waive": "MembersReady until 2026-11-28T12:00:00Z",
-      "etcd.improbable.io/rotate-ca": "all",
+      "etcd.improbable.io/rotate-peer-ca": "1",
     },
   },
   spec: {

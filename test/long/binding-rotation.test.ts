@@ -56,7 +56,7 @@ test("a CA rotation waits while the binding Secret of an EtcdUser cannot be upda
   const before = await authority();
   // An immutable Secret can only be changed by deleting it.
   await cluster.kubectl("patch", "secret", "shop-binding", "-p", '{"immutable":true}');
-  await cluster.kubectl("annotate", "etcdcluster", "my-etcd", "etcd.improbable.io/rotate-ca=client");
+  await cluster.kubectl("annotate", "etcdcluster", "my-etcd", "etcd.improbable.io/rotate-client-ca=1");
   await eventually(async () => {
     const its = "Secret shop-binding of EtcdUser shop (StepRefused) has to list the new CA in ca.crt";
     expect(await tlsReady()).toContain(`before the new CA signs, ${its}`);

@@ -4,7 +4,7 @@ import {
   CERTIFICATE_FILE,
   clientAuthorityName,
   operatorCertificateName,
-  ROTATE_CA_ANNOTATION,
+  ROTATE_CA_ANNOTATIONS,
   ROTATED_FOR_ANNOTATION,
   serverCertificateName,
   TRUST_FILE,
@@ -34,7 +34,7 @@ const rotation: Scenario = {
   lanes: 4,
   prepare: (world) => readyWith(world, 1, { tls: DEFAULT_TLS }),
   act: async (world) => {
-    await world.kubectl("annotate", "etcdcluster", NAME, `${ROTATE_CA_ANNOTATION}=client`);
+    await world.kubectl("annotate", "etcdcluster", NAME, `${ROTATE_CA_ANNOTATIONS.client}=1`);
   },
   settled: mustBeFollowed,
   async holds(world) {

@@ -7,7 +7,7 @@ import {
   operatorCertificateName,
   peerAuthorityName,
   peerCertificateName,
-  ROTATE_CA_ANNOTATION,
+  ROTATE_CA_ANNOTATIONS,
   ROTATE_CREDENTIALS_ANNOTATION,
   ROTATED_FOR_ANNOTATION,
   serverCertificateName,
@@ -134,7 +134,8 @@ test(
   async () => {
     const before = await saidBy(AUTHORITIES, CERTIFICATE_FILE);
     await history.unnoticed("to other authorities", async () => {
-      await cluster.kubectl("annotate", "etcdcluster", cluster.name, `${ROTATE_CA_ANNOTATION}=all`);
+      const wishes = Object.values(ROTATE_CA_ANNOTATIONS).map((annotation) => `${annotation}=1`);
+      await cluster.kubectl("annotate", "etcdcluster", cluster.name, ...wishes);
       await eventually(async () => {
         for (const now of await saidBy(AUTHORITIES, CERTIFICATE_FILE)) expect(before).not.toContain(now);
         for (const trusted of await saidBy(LEAVES, TRUST_FILE)) expect(certificatesIn(trusted)).toHaveLength(1);

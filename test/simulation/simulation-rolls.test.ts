@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { ROTATE_CA_ANNOTATIONS } from "#api/names.ts";
 import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { CRASHES } from "#kit/world/containers.ts";
 import type { ClusterController } from "#kit/world/operator.ts";
@@ -62,7 +62,7 @@ const EDITS: readonly Edited[] = [
     replicas: 3,
     edit: {},
     tls: { client: { provider: "None" } },
-    annotations: { [ROTATE_CA_ANNOTATION]: "peer" },
+    annotations: { [ROTATE_CA_ANNOTATIONS.peer]: "1" },
     version: "3.6.16",
     // Plain restarts and status writes are covered by the other edits.
     deaths: /^replace Secret |^delete Pod |^replace EtcdPeer /,

@@ -8,7 +8,7 @@ import {
   PEER_TRUST_ANNOTATION,
   peerAuthorityName,
   REMOVAL_ANNOTATION,
-  ROTATE_CA_ANNOTATION,
+  ROTATE_CA_ANNOTATIONS,
   ROTATED_FOR_ANNOTATION,
   TRUST_FILE,
   trustConfigMapName,
@@ -326,9 +326,8 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
     return {
       unfinished: `ConfigMap ${trustConfigMapName(name)} does not have the CA bundle of the server certificate`,
     };
-  const asked = cluster.metadata.annotations?.[ROTATE_CA_ANNOTATION];
-  const isAsked = asked !== undefined && (asked.startsWith(side) || asked.startsWith("all"));
-  if (isAsked && authority.metadata.annotations?.[ROTATED_FOR_ANNOTATION] !== asked)
+  const asked = cluster.metadata.annotations?.[ROTATE_CA_ANNOTATIONS[side]];
+  if (asked !== undefined && authority.metadata.annotations?.[ROTATED_FOR_ANNOTATION] !== asked)
     return { unfinished: `a CA rotation was asked for, and Secret ${own} still has the previous CA` };
   return behind === undefined
     ? {}

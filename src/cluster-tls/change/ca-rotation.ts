@@ -1,4 +1,4 @@
-import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { ROTATE_CA_ANNOTATIONS } from "#api/names.ts";
 import { rotationWish } from "#api/rotation-wish.ts";
 import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
@@ -147,10 +147,10 @@ function dueAtRest(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   if (live === undefined || !leaves.every((leaf) => hasSigned(live, leaf))) return undefined;
   const asked = rotationWish(cluster, side);
   if (asked !== undefined && live.rotatedFor !== asked)
-    return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATION} requests a new CA`, live };
+    return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATIONS[side]} requests a new CA`, live };
   if (live.notAfterMs - takenAtMs <= NEXT_BEFORE_MS)
     return { phase: "add", because: `the CA expires at ${rfc3339(live.notAfterMs)}`, live };
   if (asked === undefined && live.rotatedFor !== undefined)
-    return { phase: "forget", because: `the annotation ${ROTATE_CA_ANNOTATION} has been removed`, live };
+    return { phase: "forget", because: `the annotation ${ROTATE_CA_ANNOTATIONS[side]} has been removed`, live };
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { ROTATE_CA_ANNOTATIONS } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -237,7 +237,7 @@ describe("during a provider change", () => {
   });
 
   test("no CA of a side that changes its provider is rotated", () => {
-    const annotations = { [ROTATE_CA_ANNOTATION]: "all" };
+    const annotations = { [ROTATE_CA_ANNOTATIONS.peer]: "1", [ROTATE_CA_ANNOTATIONS.client]: "1" };
     const asks = (given: ClusterSnapshot) => {
       const metadata = { ...given.cluster.metadata, annotations };
       return rotateCa.decide({ ...given, cluster: { ...given.cluster, metadata } });

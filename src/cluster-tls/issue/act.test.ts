@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { ROTATE_CA_ANNOTATION, ROTATED_FOR_ANNOTATION } from "#api/names.ts";
+import { ROTATE_CA_ANNOTATIONS, ROTATED_FOR_ANNOTATION } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { noIdentities } from "#certificates/dial.ts";
@@ -236,7 +236,7 @@ test("a Secret that has changed since it was read is not overwritten", async () 
 
 describe("a CA rotation", () => {
   const { metadata } = members.cluster;
-  const asked = { ...members.cluster, metadata: { ...metadata, annotations: { [ROTATE_CA_ANNOTATION]: "peer" } } };
+  const asked = { ...members.cluster, metadata: { ...metadata, annotations: { [ROTATE_CA_ANNOTATIONS.peer]: "now" } } };
   const trustIds = (all: Secrets, name: string) => factsOf(all.named(name), "leaf").trustIds;
 
   test("completes all phases from the content of the Secrets", async () => {
@@ -245,7 +245,7 @@ describe("a CA rotation", () => {
     let world: ClusterSnapshot = { ...members, cluster: asked };
     expect(await carryOn(all, world)).toEqual(["rotateAuthority peer", "spreadTrust peer"]);
     const added = factsOf(all.named("my-etcd-peer-ca"), "authority");
-    expect(added).toMatchObject({ fingerprint: before.fingerprint, rotatedFor: "peer", trouble: undefined });
+    expect(added).toMatchObject({ fingerprint: before.fingerprint, rotatedFor: "now", trouble: undefined });
     expect(added.trustIds).toEqual([before.fingerprint, added.nextId]);
     expect(trustIds(all, "my-etcd-peer-tls")).toEqual(added.trustIds);
 
@@ -258,7 +258,7 @@ describe("a CA rotation", () => {
       fingerprint: added.nextId,
       nextId: undefined,
       trouble: undefined,
-      rotatedFor: "peer",
+      rotatedFor: "now",
     });
     expect(after.trustIds).toEqual([added.nextId]);
     expect(factsOf(all.named("my-etcd-peer-tls"), "leaf")).toMatchObject({

@@ -3,7 +3,7 @@ import {
   DRY_RUN_ANNOTATION,
   PAUSED_ANNOTATION,
   REMOVAL_ANNOTATION,
-  ROTATE_CA_ANNOTATION,
+  ROTATE_CA_ANNOTATIONS,
   WAIVE_ANNOTATION,
 } from "#api/names.ts";
 import { present } from "#base/observed.ts";
@@ -174,7 +174,10 @@ describe("isCalledSettled: a cluster is at rest by its recorded status", () => {
     { name: "it is being deleted", given: edited(GOING) },
     { name: "a dry run is requested", given: edited({ annotations: { [DRY_RUN_ANNOTATION]: "{}" } }) },
     { name: "a check is waived", given: edited({ annotations: { [WAIVE_ANNOTATION]: "any" } }) },
-    { name: "a CA rotation is requested", given: edited({ annotations: { [ROTATE_CA_ANNOTATION]: "now" } }) },
+    ...Object.entries(ROTATE_CA_ANNOTATIONS).map(([side, annotation]) => ({
+      name: `a rotation of the CA for ${side} is requested`,
+      given: edited({ annotations: { [annotation]: "now" } }),
+    })),
     { name: "a removal is recorded", given: { ...WHOLE, peers: WHOLE.peers.map(isToGo) } },
     { name: "spec.paused is set", given: withSpec({ paused: true }) },
     { name: "it is paused by its annotation", given: edited({ annotations: { [PAUSED_ANNOTATION]: "true" } }) },

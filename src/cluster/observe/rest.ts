@@ -1,5 +1,5 @@
 import type { ConditionType, Reason } from "#api/conditions.ts";
-import { DRY_RUN_ANNOTATION, REMOVAL_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION } from "#api/names.ts";
+import { DRY_RUN_ANNOTATION, REMOVAL_ANNOTATION, ROTATE_CA_ANNOTATIONS, WAIVE_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import type { MemberStatus } from "#api/v1beta1/cluster.ts";
 import { partOf } from "#base/hash.ts";
@@ -61,7 +61,7 @@ export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;
 /**
  * Annotations that ask for something without a new generation: of people on the cluster, of the operator on a member.
  */
-const ASKING = [DRY_RUN_ANNOTATION, REMOVAL_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION];
+const ASKING = [...[DRY_RUN_ANNOTATION, REMOVAL_ANNOTATION, WAIVE_ANNOTATION], ...Object.values(ROTATE_CA_ANNOTATIONS)];
 
 /** The conditions of a healthy cluster; types not listed here do not matter. */
 const WELL: { readonly [type in ConditionType]?: "True" | "False" } = {

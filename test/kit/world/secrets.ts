@@ -3,7 +3,7 @@ import {
   clientAuthorityName,
   KEY_FILE,
   peerAuthorityName,
-  ROTATE_CA_ANNOTATION,
+  ROTATE_CA_ANNOTATIONS,
 } from "#api/names.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -48,10 +48,18 @@ export function spoilSecret({ api, random, tell }: Parts): boolean {
 export function askForRotation({ api, random, tell }: Parts): boolean {
   const cluster = random.pick(api.list(ETCD_CLUSTERS));
   if (cluster?.spec.tls === undefined) return false;
-  const { [ROTATE_CA_ANNOTATION]: _, ...others } = cluster.metadata.annotations ?? {};
-  const wish = random.pick(["peer", "client", "all", "all-2", "nothing"]) ?? "nothing";
-  tell(`a person asks for a CA rotation of ${cluster.metadata.name}: ${wish}`);
-  const annotations = wish === "nothing" ? others : { ...others, [ROTATE_CA_ANNOTATION]: wish };
+  const { peer, client } = ROTATE_CA_ANNOTATIONS;
+  const { [peer]: _, [client]: __, ...others } = cluster.metadata.annotations ?? {};
+  const wishes = [
+    { [peer]: "1" },
+    { [client]: "1" },
+    { [peer]: "1", [client]: "1" },
+    { [peer]: "2", [client]: "2" },
+    {},
+  ];
+  const wish = random.pick(wishes) ?? {};
+  tell(`a person asks for a CA rotation of ${cluster.metadata.name}: ${JSON.stringify(wish)}`);
+  const annotations = { ...others, ...wish };
   return api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } }) !== cluster;
 }
 

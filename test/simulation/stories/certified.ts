@@ -3,7 +3,7 @@ import {
   KEY_FILE,
   PEER_TRUST_ANNOTATION,
   REMOVAL_ANNOTATION,
-  ROTATE_CA_ANNOTATION,
+  ROTATE_CA_ANNOTATIONS,
 } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
@@ -59,8 +59,13 @@ export class Certified extends Scene {
 
   rotate(side: "peer" | "client" | "all" | undefined): void {
     const { cluster } = this;
-    const { [ROTATE_CA_ANNOTATION]: _, ...others } = cluster.metadata.annotations ?? {};
-    const annotations = side === undefined ? others : { ...others, [ROTATE_CA_ANNOTATION]: side };
+    const { peer, client } = ROTATE_CA_ANNOTATIONS;
+    const { [peer]: _, [client]: __, ...others } = cluster.metadata.annotations ?? {};
+    const annotations = {
+      ...others,
+      ...((side === "peer" || side === "all") && { [peer]: "1" }),
+      ...((side === "client" || side === "all") && { [client]: "1" }),
+    };
     this.world.api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } });
   }
 

@@ -6,7 +6,7 @@ import { WHAT_FOR } from "#cluster-tls/read/words.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * Rotates a CA a year before it expires, or when the annotation requests it. Every member trusts the new CA before it
+ * Rotates a CA a year before it expires, or when its annotation requests it. Every member trusts the new CA before it
  * signs, and the old CA as long as a member's pod uses one of its certificates. Members restart one at a time, in three
  * rounds.
  */
