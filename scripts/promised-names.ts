@@ -17,9 +17,11 @@ export const YOUR_ANNOTATIONS: readonly Row[] = [
   [names.PAUSED_ANNOTATION, "EtcdCluster", "`true`: only certificates are renewed."],
   [names.WAIVE_ANNOTATION, "EtcdCluster", "Checks that an update skips, and until when."],
   [names.DRY_RUN_ANNOTATION, "EtcdCluster, EtcdBackupSchedule", "A merge patch of the spec, which is only explained."],
-  [names.ROTATE_CA_ANNOTATION, "EtcdCluster", "Which CAs to rotate."],
+  [names.ROTATE_CA_ANNOTATIONS.peer, "EtcdCluster", "Each new value rotates the CA of members."],
+  [names.ROTATE_CA_ANNOTATIONS.client, "EtcdCluster", "Each new value rotates the CA of clients."],
   [names.ROTATE_CREDENTIALS_ANNOTATION, "EtcdUser", "Each new value requests new credentials."],
   [names.KEEP_OBJECT_ANNOTATION, "EtcdBackup", "`true`: its stored object stays when it is deleted."],
+  [names.ALLOW_DELETION_ANNOTATION, "definition of the operator", "`true`: it may be deleted, with all its objects."],
 ];
 
 /** Labels of the operator by which people may select. */

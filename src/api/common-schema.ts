@@ -140,6 +140,17 @@ export const STORAGE_IS_FIXED = {
   ],
 };
 
+/**
+ * Kinds of lists, for `.meta()`; each list needs one. Server-side apply replaces an atomic list, and merges the others. The
+ * items of a set are unique texts.
+ */
+export const ATOMIC = { "x-kubernetes-list-type": "atomic" };
+export const SET = { "x-kubernetes-list-type": "set" };
+/** A list of objects, merged by this field, whose values are unique. */
+export function mapBy(key: string) {
+  return { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key] };
+}
+
 /** Description with the possible values of a field, one a line, as in Kubernetes' own API for `kubectl explain`. */
 export function listed(meaning: string, values: Readonly<Record<string, string>>): string {
   const lines = Object.entries(values).map(([value, sentence]) => ` - \`${value}\`: ${sentence}`);
@@ -161,6 +172,6 @@ export function conditionsSchema(types: Readonly<Record<string, string>>, reason
   });
   return z
     .array(condition)
-    .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] })
+    .meta(mapBy("type"))
     .describe("State of the object as the operator sees it; one condition per question.");
 }

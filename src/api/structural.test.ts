@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { ATOMIC } from "#api/common-schema.ts";
 import { customResourceDefinitions } from "#api/crd.ts";
 import { structural } from "#api/structural.ts";
 
@@ -27,8 +28,14 @@ const cases: { name: string; given: z.ZodType; expect: object }[] = [
   },
   {
     name: "lists",
-    given: z.array(z.string()).min(1).max(2),
-    expect: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 2 },
+    given: z.array(z.string()).min(1).max(2).meta(ATOMIC),
+    expect: {
+      type: "array",
+      items: { type: "string" },
+      minItems: 1,
+      maxItems: 2,
+      "x-kubernetes-list-type": "atomic",
+    },
   },
   {
     name: "maps",
@@ -75,8 +82,13 @@ const refused: { name: string; given: z.ZodType; says: string }[] = [
   { name: "a choice of types", given: z.object({ a: z.union([z.string(), z.number()]) }), says: ".a: anyOf" },
   {
     name: "a choice of types, deep inside",
-    given: z.object({ a: z.array(z.object({ b: z.union([z.string(), z.number()]) })) }),
+    given: z.object({ a: z.array(z.object({ b: z.union([z.string(), z.number()]) })).meta(ATOMIC) }),
     says: ".a[].b: anyOf",
+  },
+  {
+    name: "a list without a type of list",
+    given: z.object({ a: z.record(z.string(), z.object({ b: z.array(z.string()) })) }),
+    says: ".a.*.b: no x-kubernetes-list-type; it must be ATOMIC, SET or mapBy()",
   },
   { name: "a value of any type", given: z.object({ a: z.any() }), says: ".a: no type" },
 ];

@@ -13,6 +13,8 @@ export interface JsonSchema {
 
 /** CEL rules (https://kubernetes.io/docs/reference/using-api/cel/). */
 const VALIDATIONS = "x-kubernetes-validations";
+/** Required of every list: without it clients and server-side apply replace the list silently. */
+const LIST_TYPE = "x-kubernetes-list-type";
 const UNUSED = new Set([
   "$schema",
   "additionalProperties",
@@ -43,6 +45,8 @@ function rewrite(node: JsonSchema, path: string): JsonSchema {
     if (union in node) throw new Error(`${path || "(root)"}: ${union} has no structural form`);
   }
   if (typeof node.type !== "string") throw new Error(`${path || "(root)"}: no type`);
+  if (node.type === "array" && !(LIST_TYPE in node))
+    throw new Error(`${path || "(root)"}: no ${LIST_TYPE}; it must be ATOMIC, SET or mapBy() of common-schema.ts`);
   const result: JsonSchema = {};
   for (const [key, value] of Object.entries(node)) {
     if (UNUSED.has(key)) continue;

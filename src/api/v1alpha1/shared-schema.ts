@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { annotationsSchema, DEFAULT_STORAGE, resourcesSchema, STORAGE_IS_FIXED, size } from "#api/common-schema.ts";
+import {
+  ATOMIC,
+  annotationsSchema,
+  DEFAULT_STORAGE,
+  resourcesSchema,
+  STORAGE_IS_FIXED,
+  size,
+} from "#api/common-schema.ts";
 
 const claimSchema = z
   .object({
@@ -7,6 +14,7 @@ const claimSchema = z
       .array(z.enum(["ReadWriteOnce", "ReadWriteOncePod"]))
       .min(1)
       .max(1)
+      .meta(ATOMIC)
       .default(["ReadWriteOnce"])
       .describe("One mode; a volume belongs to one member, so shared modes are not accepted."),
     storageClassName: z

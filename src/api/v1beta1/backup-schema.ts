@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SET } from "#api/common-schema.ts";
 import { destinationSchema } from "#api/v1beta1/destination-schema.ts";
 import { backupPodSchema } from "#api/v1beta1/job-pod-schema.ts";
 import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
@@ -15,6 +16,7 @@ const externalSchema = z
       .array(urlSchema("https://etcd.example.com:2379"))
       .min(1)
       .max(MAX_ENDPOINTS)
+      .meta(SET)
       .describe(
         "Client URLs of its members, such as https://etcd.example.com:2379. The snapshot is taken from one of them, preferably a healthy follower.",
       ),

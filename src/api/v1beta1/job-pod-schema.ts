@@ -1,6 +1,14 @@
 import { z } from "zod";
 import { DEFAULT_AGENT_RESOURCES } from "#api/agent-resources.ts";
-import { keysExcluded, MAX_ANNOTATION_LENGTH, MAX_LABEL_LENGTH, OWN_KEY, resourcesSchema } from "#api/common-schema.ts";
+import {
+  ATOMIC,
+  keysExcluded,
+  MAX_ANNOTATION_LENGTH,
+  MAX_LABEL_LENGTH,
+  mapBy,
+  OWN_KEY,
+  resourcesSchema,
+} from "#api/common-schema.ts";
 import { backupLabels, GROUP, restoreLabels } from "#api/names.ts";
 import { APP_ARMOR_PREFIX } from "#api/pod-template/reserved-confinement.ts";
 import { SYSTEM_PRIORITY } from "#api/pod-template/reserved-power.ts";
@@ -51,7 +59,7 @@ const imagePullSecrets = z
   .array(z.object({ name: name.describe("Name of a Secret in the same namespace.") }))
   .max(MAX_ITEMS)
   .optional()
-  .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
+  .meta(mapBy("name"))
   .describe("Secrets for pulling the operator's image, as in a Pod.");
 
 const nodeSelector = z
@@ -72,6 +80,7 @@ const tolerations = z
   )
   .max(MAX_ITEMS)
   .optional()
+  .meta(ATOMIC)
   .describe("As in a Pod.");
 
 /** Labels that the operator or the Job controller sets on pods of Jobs, except those found by their prefix. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ATOMIC } from "#api/common-schema.ts";
 
 const MAX_PEERS = 32;
 
@@ -17,6 +18,7 @@ const expression = z
     operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("Relation between the label and the values."),
     values: z
       .array(z.string().max(MAX_VALUE_LENGTH))
+      .meta(ATOMIC)
       .max(MAX_VALUES)
       .optional()
       .describe("With In and NotIn: values of the label, one or more."),
@@ -38,7 +40,12 @@ const labelSelector = (what: string) =>
         .meta({ maxProperties: MAX_PARTS })
         .optional()
         .describe("Labels that it must have."),
-      matchExpressions: z.array(expression).max(MAX_PARTS).optional().describe("Further conditions on its labels."),
+      matchExpressions: z
+        .array(expression)
+        .max(MAX_PARTS)
+        .meta(ATOMIC)
+        .optional()
+        .describe("Further conditions on its labels."),
     })
     .describe(`Label selector for ${what}, as in a NetworkPolicy; {} selects all.`);
 
@@ -52,7 +59,7 @@ const peer = z
     ipBlock: z
       .looseObject({
         cidr: cidr.describe("Such as 192.0.2.0/24 or 2001:db8::/64."),
-        except: z.array(cidr).max(MAX_PEERS).optional().describe("Ranges within cidr that are left out."),
+        except: z.array(cidr).max(MAX_PEERS).meta(ATOMIC).optional().describe("Ranges within cidr that are left out."),
       })
       .optional()
       .describe("Addresses, such as of clients outside of the Kubernetes cluster."),
@@ -73,7 +80,7 @@ const access = (port: string, others: string) =>
       policy: z
         .enum(["Namespace", "Listed"])
         .describe("Namespace: every pod of the namespace. Listed: the peers in `from`; without `from`, none."),
-      from: z.array(peer).max(MAX_PEERS).optional().describe("With Listed: peers, as in a NetworkPolicy."),
+      from: z.array(peer).max(MAX_PEERS).meta(ATOMIC).optional().describe("With Listed: peers, as in a NetworkPolicy."),
     })
     .meta({
       "x-kubernetes-validations": [

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ATOMIC } from "#api/common-schema.ts";
 
 /** Maximum length of a DNS name. */
 const MAX_NAME_LENGTH = 253;
@@ -19,6 +20,7 @@ const initialClusterMemberSchema = z.object({
   host: z.string().max(MAX_NAME_LENGTH).describe("DNS name of the member, without port."),
   peerURLs: z
     .array(z.string().max(MAX_URL_LENGTH))
+    .meta(ATOMIC)
     .max(MAX_URLS)
     .optional()
     .describe("Peer URLs of a member that the operator has not made; without them the usual port of its host."),
@@ -36,7 +38,7 @@ export const bootstrapSchema = z
       .max(MAX_TOKEN_LENGTH)
       .optional()
       .describe("etcd's initial cluster token; without it the cluster's name."),
-    static: z.object({ initialCluster: z.array(initialClusterMemberSchema).min(1).max(32) }),
+    static: z.object({ initialCluster: z.array(initialClusterMemberSchema).min(1).max(32).meta(ATOMIC) }),
   })
   .describe(
     "How the member starts on an empty volume. Without it, it may start only with the data of an earlier start.",

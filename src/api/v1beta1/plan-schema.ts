@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ATOMIC } from "#api/common-schema.ts";
 
 const refusalSchema = z.object({
   rule: z.string().describe("What refuses it: the reason of the event that it would have."),
@@ -23,15 +24,17 @@ export const planSchema = z
         "Done: after the steps everything is as the edit asks for, except what is refused. Waits: after the steps the operator waits; the message states for what. Refused: no part of the edit would be carried out. Unforeseen: what follows the steps cannot be predicted, or not yet.",
       ),
     message: z.string().describe("The outcome in words."),
-    refused: z.array(refusalSchema).optional().describe("What would not be carried out, and why."),
+    refused: z.array(refusalSchema).meta(ATOMIC).optional().describe("What would not be carried out, and why."),
     restarts: z
       .array(z.string())
+      .meta(ATOMIC)
       .optional()
       .describe(
         "The members that the operator would restart, in this order; a member that restarts twice is listed twice.",
       ),
     steps: z
       .array(stepSchema)
+      .meta(ATOMIC)
       .optional()
       .describe("What the operator would do, in this order, if nothing fails and there is no further edit."),
   })

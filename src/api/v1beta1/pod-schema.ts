@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { annotationsSchema, labelsSchema, resourcesSchema } from "#api/common-schema.ts";
+import { annotationsSchema, labelsSchema, mapBy, resourcesSchema } from "#api/common-schema.ts";
 
 /**
  * Maximum number of containers, and of volumes, in a pod: more than pods need. The API server needs a bound to estimate
@@ -56,6 +56,7 @@ export const imageSchema = z
     pullSecrets: z
       .array(z.object({ name: z.string().min(1).max(253).describe("Name of a Secret in the same namespace.") }))
       .max(MAX_CONTAINERS)
+      .meta(mapBy("name"))
       .optional()
       .describe("Secrets for pulling the image, as imagePullSecrets of a Pod."),
   })
@@ -88,7 +89,7 @@ export const podTemplateSchema = z
           .array(containerSchema)
           .max(MAX_CONTAINERS)
           .optional()
-          .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
+          .meta(mapBy("name"))
           .describe("Containers, merged by name."),
         affinity: z
           .looseObject({})

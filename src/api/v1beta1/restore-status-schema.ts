@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditionsSchema } from "#api/common-schema.ts";
+import { ATOMIC, conditionsSchema } from "#api/common-schema.ts";
 import { RESTORE_CONDITION_TYPES, RESTORE_REASONS } from "#api/conditions.ts";
 
 const time = z.string().meta({ format: "date-time" });
@@ -40,6 +40,7 @@ export const restoreStatusSchema = z
       .describe("etcd's ID of the cluster that is made, in hexadecimal, computed before the cluster exists."),
     jobNames: z
       .array(z.string())
+      .meta(ATOMIC)
       .optional()
       .describe("The Jobs that fill the claims, one for each member, in the same namespace."),
     startTime: time

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditionsSchema, listed } from "#api/common-schema.ts";
+import { ATOMIC, conditionsSchema, listed } from "#api/common-schema.ts";
 import { ROLE_CONDITION_TYPES, ROLE_REASONS } from "#api/conditions.ts";
 import { clusterRefSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
 
@@ -76,6 +76,7 @@ export const roleSpecSchema = z
     permissions: z
       .array(permissionSchema)
       .max(MAX_PERMISSIONS)
+      .meta(ATOMIC)
       .default([])
       .describe("Exactly what users with this role may do. Without any, the role permits nothing."),
     takeOver: takeOverSchema("role"),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditionsSchema } from "#api/common-schema.ts";
+import { ATOMIC, conditionsSchema } from "#api/common-schema.ts";
 import { SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS } from "#api/conditions.ts";
 import { archiveStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
 
@@ -23,7 +23,7 @@ const disposalSchema = z.object({
 export const dryRunSchema = z
   .object({
     refused: z.string().optional().describe("Why the annotation's value is not a possible edit."),
-    deletes: z.array(disposalSchema).describe("The backups that the edit would delete, the oldest first."),
+    deletes: z.array(disposalSchema).meta(ATOMIC).describe("The backups that the edit would delete, the oldest first."),
     more: z
       .number()
       .int()
@@ -51,7 +51,7 @@ export const scheduleStatusSchema = z
       .describe("The due time of the latest run that had to wait because its EtcdCluster slept."),
     nextScheduleTime: time.optional().describe("When the next backup is due."),
     runs: z.number().int().optional().describe("How many backups have been made so far."),
-    active: z.array(z.string()).optional().describe("EtcdBackups that have not ended."),
+    active: z.array(z.string()).meta(ATOMIC).optional().describe("EtcdBackups that have not ended."),
     lastSuccessful: lastSuccessfulSchema.optional().describe("The latest backup that was completed."),
     lastVerified: madeBackupSchema
       .optional()

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditionsSchema, listed } from "#api/common-schema.ts";
+import { ATOMIC, conditionsSchema, listed, mapBy } from "#api/common-schema.ts";
 import { CONDITION_TYPES, PEER_CONDITION_TYPES, PEER_REASONS, REASONS } from "#api/conditions.ts";
 import { planSchema } from "#api/v1beta1/plan-schema.ts";
 import { madeBackupSchema } from "#api/v1beta1/schedule-status-schema.ts";
@@ -25,6 +25,7 @@ export const identitySchema = z
     token: z.string().describe("etcd's initial cluster token; never used for a second cluster."),
     initialMembers: z
       .array(initialMemberSchema)
+      .meta(ATOMIC)
       .describe("The fixed list of members from which the cluster was or is formed."),
     peerScheme: z
       .enum(["http", "https"])
@@ -75,11 +76,12 @@ export const updateSchema = z
     revision: z.string().describe("Hash of the desired version and podTemplate; equal for equal ones."),
     from: z.string().describe("The release that most members ran when the update began."),
     to: z.string().describe("The desired release."),
-    updated: z.array(z.string()).describe("The members that run what the spec asks for."),
+    updated: z.array(z.string()).meta(ATOMIC).describe("The members that run what the spec asks for."),
     proven: z.boolean().describe("Some member has been healthy with what the spec asks for."),
     waitingFor: z.string().optional().describe("The member that the next restart waits for."),
     waitingForDeletion: z
       .array(z.string())
+      .meta(ATOMIC)
       .optional()
       .describe(
         "The members that are updated only when their pods are deleted, because spec.updateStrategy.type is OnDelete.",
@@ -114,7 +116,11 @@ const certificateSchema = z.object({
   name: z.string().describe("Name of the Secret that holds it."),
   notAfter: z.string().meta({ format: "date-time" }).describe("When it expires."),
   issuer: z.string().describe("The name of the CA that signed it."),
-  trust: z.array(z.string()).optional().describe("The trusted CAs in the Secret: SHA-256 of the certificate of each."),
+  trust: z
+    .array(z.string())
+    .meta(ATOMIC)
+    .optional()
+    .describe("The trusted CAs in the Secret: SHA-256 of the certificate of each."),
 });
 
 /** Fields of `spec.tls` about the source and lifetime of certificates. */
@@ -186,7 +192,11 @@ const clientTlsSchema = z
           .object({ server: z.object({ name: z.string() }), operator: z.object({ name: z.string() }) })
           .optional()
           .describe("With Secret: the Secrets that are filled by something other than the operator."),
-        extraNames: z.array(z.string()).optional().describe("Further names in the certificate of members."),
+        extraNames: z
+          .array(z.string())
+          .meta(ATOMIC)
+          .optional()
+          .describe("Further names in the certificate of members."),
       })
       .optional()
       .describe(SOURCE_TEXT),
@@ -206,7 +216,7 @@ const tlsStatusSchema = z
     certificates: z
       .array(certificateSchema)
       .optional()
-      .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
+      .meta(mapBy("name"))
       .describe("The certificates of the cluster, as they were last read."),
   })
   .describe("How members are reached, and their certificates. Absent before spec.tls is set.");
@@ -220,6 +230,7 @@ export const unmanagedNamesSchema = z.object({
   count: z.int().describe("How many there are."),
   names: z
     .array(z.string())
+    .meta(ATOMIC)
     .describe(
       "The first ten of them, sorted. A long name is cut after 64 characters, and characters that are not plain text are written as \\u{…}.",
     ),
@@ -250,6 +261,7 @@ export const clusterStatusSchema = z
     plan: planSchema.optional(),
     waivers: z
       .array(waiverSchema)
+      .meta(mapBy("check"))
       .optional()
       .describe("The checks that an update does not wait for now, by the annotation etcd.improbable.io/waive."),
     backup: z
@@ -276,6 +288,7 @@ export const clusterStatusSchema = z
         enabled: z.boolean().describe("Whether authentication is enabled, as etcd last reported it."),
         operators: z
           .array(z.string())
+          .meta(ATOMIC)
           .optional()
           .describe(
             "Users in etcd, other than etcd-cluster-operator, by which the operator logs in or is about to: the common names of its certificates. They belong to the operator; no EtcdUser gets them.",
@@ -287,7 +300,7 @@ export const clusterStatusSchema = z
     members: z
       .array(memberStatusSchema)
       .optional()
-      .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
+      .meta(mapBy("name"))
       .describe(
         "The members at their last check. The operator checks them when an object of the cluster changes, such as the readiness of a pod. While all is well and nothing changes, it checks them every 10 s. In a large fleet it checks one of them every minute and all at least every five minutes. What only etcd knows, such as the leader and alarms, is then a minute old.",
       ),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DEFAULT_STORAGE, STORAGE_IS_FIXED, size } from "#api/common-schema.ts";
+import { ATOMIC, DEFAULT_STORAGE, STORAGE_IS_FIXED, size } from "#api/common-schema.ts";
 
 export const DEFAULT_STORAGE_SPEC = { size: DEFAULT_STORAGE, accessModes: ["ReadWriteOnce" as const] };
 
@@ -15,6 +15,7 @@ export const storageSchema = z
       .array(z.enum(["ReadWriteOnce", "ReadWriteOncePod"]))
       .min(1)
       .max(1)
+      .meta(ATOMIC)
       .default(["ReadWriteOnce"])
       .describe("One mode; a volume belongs to one member, so shared modes are not accepted."),
     volumeAttributesClassName: z.string().max(253).optional().describe("As in a PersistentVolumeClaim."),

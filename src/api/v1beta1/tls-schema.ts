@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MAX_BUNDLE_LENGTH } from "#api/bundle.ts";
-import { durationSchema } from "#api/common-schema.ts";
+import { durationSchema, SET } from "#api/common-schema.ts";
 import { TLS_LABEL } from "#api/names.ts";
 import { secretName } from "#api/v1beta1/reference-schema.ts";
 
@@ -150,6 +150,7 @@ const clientSchema = z
     extraNames: z
       .array(extraName)
       .max(MAX_EXTRA_NAMES)
+      .meta(SET)
       .optional()
       .describe(
         "Further names and IP addresses by which clients reach members, for their certificate. The names in the Kubernetes cluster and localhost are always in it.",
@@ -193,6 +194,7 @@ const protocol = {
     .array(z.enum(CIPHER_SUITES))
     .min(1)
     .max(CIPHER_SUITES.length)
+    .meta(SET)
     .optional()
     .describe("Cipher suites that members accept below TLS 1.3. Without it etcd's default."),
 };

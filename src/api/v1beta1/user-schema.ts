@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { conditionsSchema, durationSchema, listed } from "#api/common-schema.ts";
+import { ATOMIC, conditionsSchema, durationSchema, listed, SET } from "#api/common-schema.ts";
 import { USER_CONDITION_TYPES, USER_REASONS } from "#api/conditions.ts";
 import { OPERATOR } from "#api/names.ts";
 import { clusterRefSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
@@ -25,7 +25,7 @@ export const userSpecSchema = z
     roles: z
       .array(etcdNameSchema(ROLE_NAMES_RESERVED))
       .max(MAX_ROLES)
-      .meta({ "x-kubernetes-list-type": "set" })
+      .meta(SET)
       .default([])
       .describe("The user has exactly these roles, named as in etcd: those of EtcdRoles and those created by hand."),
     authentication: z
@@ -86,7 +86,7 @@ export const userStatusSchema = z
         name: z.string().describe("Name of the Secret, which has the form that servicebinding.io describes."),
         trusts: z
           .array(z.string())
-          .meta({ "x-kubernetes-list-type": "atomic" })
+          .meta(ATOMIC)
           .optional()
           .describe("SHA-256 of each CA in its ca.crt, in hexadecimal. None without TLS."),
         signedBy: z

@@ -236,6 +236,9 @@ describe("report of waivers", () => {
       { check: "MembersReady", until: SOON },
       { check: "MembersCaughtUp", until: "2026-01-01T13:00:00Z" },
     ]);
+    const twice = [`MembersReady until ${SOON}`, "MembersReady until 2026-01-01T12:00:03Z"];
+    for (const each of [twice, twice.toReversed()])
+      expect(status(each.join()).waivers).toEqual([{ check: "MembersReady", until: "2026-01-01T12:00:03Z" }]);
     expect(status(`MembersReady until ${OVER}`)).not.toHaveProperty("waivers");
     expect(NOW).toBe(Date.parse(OVER));
   });

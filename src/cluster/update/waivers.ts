@@ -6,10 +6,13 @@ import { canary } from "./canary.ts";
 import { neededText, restartBlocker } from "./fitness.ts";
 import { mayBeFixedByRestart } from "./rolling.ts";
 
-/** The waivers that have not expired. */
-export const activeWaivers = remembered((snapshot): readonly Waiver[] =>
-  waiversIn(snapshot.cluster, snapshot.takenAtMs).waivers.filter(({ untilMs }) => untilMs > snapshot.takenAtMs),
-);
+/** The waivers that have not expired. Of several for one check, the last to end: the status lists each check once. */
+export const activeWaivers = remembered((snapshot): readonly Waiver[] => {
+  const longest = new Map<Waivable, Waiver>();
+  for (const waiver of waiversIn(snapshot.cluster, snapshot.takenAtMs).waivers)
+    if (waiver.untilMs > (longest.get(waiver.check)?.untilMs ?? snapshot.takenAtMs)) longest.set(waiver.check, waiver);
+  return [...longest.values()];
+});
 
 export function isWaived(snapshot: ClusterSnapshot, check: Waivable): boolean {
   return activeWaivers(snapshot).some((waiver) => waiver.check === check);
