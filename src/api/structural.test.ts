@@ -9,9 +9,28 @@ const cases: { name: string; given: z.ZodType; expect: object }[] = [
   {
     name: "bounds, defaults and descriptions",
     given: z.number().int().min(1).max(7).default(3).describe("How many."),
-    expect: { type: "integer", minimum: 1, maximum: 7, default: 3, description: "How many." },
+    expect: { type: "integer", format: "int32", minimum: 1, maximum: 7, default: 3, description: "How many." },
   },
-  { name: "no bounds where there are none", given: z.number().int(), expect: { type: "integer" } },
+  { name: "no bounds where there are none", given: z.number().int(), expect: { type: "integer", format: "int64" } },
+  {
+    name: "the size of integers, by their maximum or their name",
+    given: z.object({
+      small: z.number().int().max(2_147_483_647),
+      large: z.number().int().max(2_147_483_648),
+      runs: z.number().int(),
+      observedGeneration: z.number().int(),
+    }),
+    expect: {
+      type: "object",
+      required: ["small", "large", "runs", "observedGeneration"],
+      properties: {
+        small: { type: "integer", format: "int32", maximum: 2_147_483_647 },
+        large: { type: "integer", format: "int64", maximum: 2_147_483_648 },
+        runs: { type: "integer", format: "int32" },
+        observedGeneration: { type: "integer", format: "int64" },
+      },
+    },
+  },
   {
     name: "a choice of strings",
     given: z.enum(["New", "Existing"]),

@@ -65,7 +65,18 @@ function rewrite(node: JsonSchema, path: string): JsonSchema {
     );
   }
   if (node.items !== undefined) result.items = rewrite(node.items as JsonSchema, `${path}[]`);
+  if (node.type === "integer") result.format = formatOf(node, path);
   return withExtraProperties(result, node.additionalProperties, path);
+}
+
+/** The fields without a maximum that count objects. Every other one may exceed 32 bits, such as bytes and generations. */
+const COUNTS = new Set(["replicas", "readyReplicas", "count", "runs", "gaps", "objects", "more"]);
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** Size of an integer, from which generators of clients choose a type. */
+function formatOf({ maximum = Number.MAX_SAFE_INTEGER }: JsonSchema, path: string): "int32" | "int64" {
+  const isSmall = (maximum as number) <= MAX_INT32 || COUNTS.has(path.split(".").at(-1) ?? "");
+  return isSmall ? "int32" : "int64";
 }
 
 /** Adds the value schema of a map, or keeps unknown fields of a loose object. Other objects need neither. */
