@@ -59,7 +59,7 @@ const betaSpec = fc
       source,
       destination,
       compression: fc.constantFrom("None", "Zstd"),
-      encryption: fc.constantFrom({ keySecret: { name: "k" } }, { keySecret: { name: "k", key: "other" } }),
+      encryption: fc.constantFrom({ keySecretRef: { name: "k" } }, { keySecretRef: { name: "k", key: "other" } }),
       deletionPolicy: fc.constantFrom("Retain", "Delete"),
       verification: fc.constantFrom({ mode: "None" }, { mode: "Restore" }),
       podTemplate: fc.constantFrom<object>(

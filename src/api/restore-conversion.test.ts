@@ -25,7 +25,7 @@ function down(object: Json, kind = KIND): Json {
 
 const URLS = ["s3://b/k.db?region=eu-1", "gs://b/k.db", "backup://nightly", "gs://b/a/k"];
 const credentials = fc.option(fc.constant({ secretName: "s" }), { nil: undefined });
-const encryption = fc.option(fc.constant({ keySecret: { name: "k", key: "key" } }), { nil: undefined });
+const encryption = fc.option(fc.constant({ keySecretRef: { name: "k", key: "key" } }), { nil: undefined });
 const store = fc.oneof(
   fc
     .record({ bucket: fc.constant("b"), key: fc.constant("a/k"), endpoint: fc.constant("https://m:9000"), credentials })
@@ -161,7 +161,7 @@ test.each([
   [{ object: { s3: { bucket: "b", key: "p/q" } } }, "s3://b/p/q"],
   [{ object: { gcs: { bucket: "b", key: "k" } } }, "gs://b/k"],
   [{ object: { azure: { account: "acc", container: "con", key: "p" } } }, "azblob://con/p"],
-  [{ object: { volume: { claimName: "c", key: "p" }, encryption: { keySecret: { name: "k" } } } }, "volume://c/p"],
+  [{ object: { volume: { claimName: "c", key: "p" }, encryption: { keySecretRef: { name: "k" } } } }, "volume://c/p"],
 ])("v1alpha1 shows the source %j as the URL %s", (from, objectURL) => {
   const template = { clusterName: "restored", spec: { replicas: 1, version: "3.5.35" } };
   const spec = restoreSpecSchema.parse({ source: from, clusterTemplate: template }) as Json;

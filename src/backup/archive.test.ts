@@ -26,7 +26,7 @@ function archiving(archive?: ArchiveProgress, given: Parameters<typeof backup>[0
 }
 
 test("an archive's Job has a million retries, and its agent the members' endpoints and the client Service", () => {
-  const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, encryption: { keySecret: { name: "key" } } } });
+  const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, encryption: { keySecretRef: { name: "key" } } } });
   const { spec } = backupJob(snapshot, goodTarget(snapshot), IMAGE);
   expect(spec).toMatchObject({ backoffLimit: 1_000_000, podFailurePolicy: { rules: [{ action: "FailJob" }, {}] } });
   const env = (spec as never as { template: { spec: { containers: [{ env: [{ value: string }] }] } } }).template.spec;

@@ -111,8 +111,8 @@ test.each([
 
 test.each([
   [{ compression: "Zstd" }, ".db.zst"],
-  [{ encryption: { keySecret: { name: "k" } } }, ".db.enc"],
-  [{ compression: "Zstd", encryption: { keySecret: { name: "k" } } }, ".db.zst.enc"],
+  [{ encryption: { keySecretRef: { name: "k" } } }, ".db.enc"],
+  [{ compression: "Zstd", encryption: { keySecretRef: { name: "k" } } }, ".db.zst.enc"],
 ])("the key's extension shows compression and encryption of %j", (spec, end) => {
   expect(target(spec)).toMatchObject({ key: `foo/my-etcd/${uid}/20260101T115900Z-nightly-01234567${end}` });
   expect(target({ ...spec, destination: { url: { template: "s3://bb/k" } } })).toMatchObject({ key: "k" });

@@ -52,6 +52,6 @@ export function secretNamesOf(snapshot: BackupSnapshot): readonly string[] {
   const target = targetOf(snapshot);
   const credentials = typeof target === "string" || target.credentials?.isOptional ? undefined : target.credentials;
   const tls = sourceSecret(snapshot)?.name;
-  const names = [credentials?.secretName, encryption?.keySecret.name, tls, source.external?.auth?.secretName];
+  const names = [credentials?.secretName, encryption?.keySecretRef.name, tls, source.external?.auth?.secretName];
   return [...new Set(names.filter((name) => name !== undefined))];
 }

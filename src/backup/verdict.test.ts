@@ -147,7 +147,7 @@ describe("the verdict of an active Job is BackingUp", () => {
     const spec = {
       source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
       destination: { url: { template: "s3://bb/k" } },
-      encryption: { keySecret: { name: "key" } },
+      encryption: { keySecretRef: { name: "key" } },
     };
     const given = backup({ spec, stage: "starting", with: { warnings: [NOT_FOUND] } });
     expect(verdictOf(given).message).toContain("among key, tls, root: ");
@@ -254,7 +254,7 @@ describe("the message of a failed Job's backup:", () => {
 
   const SPEC = {
     source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
-    encryption: { keySecret: { name: "key" } },
+    encryption: { keySecretRef: { name: "key" } },
   };
   test.each([
     ["WrongCredentials", " (Secret s3)"],

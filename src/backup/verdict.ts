@@ -140,7 +140,7 @@ function secretFor(snapshot: BackupSnapshot, reason: FailureReason): string | un
   const { source, encryption } = snapshot.backup.spec;
   if (reason === "SourceTLS") return sourceSecret(snapshot)?.name;
   if (reason === "SourceAuth") return source.external?.auth?.secretName;
-  if (reason === "BadKey") return encryption?.keySecret.name;
+  if (reason === "BadKey") return encryption?.keySecretRef.name;
   if (reason !== "WrongCredentials" && reason !== "AccessDenied" && reason !== "StoreTLS") return undefined;
   const target = targetOf(snapshot);
   return typeof target === "string" ? undefined : target.credentials?.secretName;

@@ -11,7 +11,7 @@ const OBJECTS: readonly [object, string, readonly string[]][] = [
   [{ gcs: { bucket: "bb", key: "a/k" } }, "gs://bb/a/k", []],
   [{ azure: { account: "acc", container: "con", key: "a/k" } }, "azblob://con/a/k?storage_account=acc", []],
   [{ volume: { claimName: "c", key: "a/k" } }, "volume://c/a/k", []],
-  [{ url: { url: "gs://bb/a/k", credentials: { secretName: "s" } }, encryption: { keySecret: { name: "e" } } }, "gs://bb/a/k", ["s", "e"]],
+  [{ url: { url: "gs://bb/a/k", credentials: { secretName: "s" } }, encryption: { keySecretRef: { name: "e" } } }, "gs://bb/a/k", ["s", "e"]],
 ]; // biome-ignore format: a table
 
 for (const [object, url, secrets] of OBJECTS)
@@ -29,11 +29,11 @@ test("pods do not wait for the default credentials Secret, which may be missing"
 test("an EtcdBackup is restored from its status URL, with the key and Secrets of its spec", () => {
   const spec = {
     destination: { url: { template: "s3://bb/{{ .Name }}.db" } },
-    encryption: { keySecret: { name: "e" } },
+    encryption: { keySecretRef: { name: "e" } },
   };
   const backup = sourceBackup({ objectKey: "old.db", objectURL: "s3://bb/old.db?region=eu-1" }, spec);
-  const { target, keySecret, expect: wanted } = goodObject(restore({ stage: "new", with: { backup } }));
+  const { target, keySecretRef, expect: wanted } = goodObject(restore({ stage: "new", with: { backup } }));
   expect([target.key, target.url]).toEqual(["old.db", "s3://bb/old.db?region=eu-1"]);
-  expect(keySecret).toEqual({ name: "e", key: "key" });
+  expect(keySecretRef).toEqual({ name: "e", key: "key" });
   expect(wanted).toEqual({ backupUID: backup.metadata.uid, sha256: "ab" });
 });

@@ -8,7 +8,7 @@ import type { RestoreSnapshot } from "#restore/snapshot.ts";
 export interface SourceObject {
   readonly target: Target;
   /** Key with which the object is encrypted; undefined for an unencrypted object. */
-  readonly keySecret?: { readonly name: string; readonly key: string };
+  readonly keySecretRef?: { readonly name: string; readonly key: string };
   readonly expect?: ExpectedSnapshot;
 }
 
@@ -50,8 +50,8 @@ function keyIn({ s3, gcs, azure, volume }: Omit<StoredSnapshot, "url" | "encrypt
   return (s3 ?? gcs ?? azure ?? volume)?.key ?? "";
 }
 
-function keyOf(encryption: EtcdBackupSpec["encryption"]): Pick<SourceObject, "keySecret"> {
-  return encryption === undefined ? {} : { keySecret: encryption.keySecret };
+function keyOf(encryption: EtcdBackupSpec["encryption"]): Pick<SourceObject, "keySecretRef"> {
+  return encryption === undefined ? {} : { keySecretRef: encryption.keySecretRef };
 }
 
 /** For users: the EtcdBackup's name, or the URL of the object. */
@@ -67,6 +67,6 @@ export function secretNamesOf(snapshot: RestoreSnapshot): readonly string[] {
   const object = objectOf(snapshot);
   if (typeof object === "string") return [];
   const { credentials } = object.target;
-  const names = [credentials?.isOptional === true ? undefined : credentials?.secretName, object.keySecret?.name];
+  const names = [credentials?.isOptional === true ? undefined : credentials?.secretName, object.keySecretRef?.name];
   return [...new Set(names.filter((name) => name !== undefined))];
 }

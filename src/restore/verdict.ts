@@ -119,7 +119,7 @@ function withSecret(snapshot: RestoreSnapshot, { reason, message }: { reason: st
   if (!["BadKey", "WrongCredentials", "AccessDenied", "StoreTLS"].includes(reason)) return message;
   const object = objectOf(snapshot);
   if (typeof object === "string") return message;
-  const name = reason === "BadKey" ? object.keySecret?.name : object.target.credentials?.secretName;
+  const name = reason === "BadKey" ? object.keySecretRef?.name : object.target.credentials?.secretName;
   return name === undefined ? message : `${message} (Secret ${name})`;
 }
 

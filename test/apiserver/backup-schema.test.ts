@@ -88,7 +88,7 @@ describe("is accepted:", () => {
     ["a URL", template("s3://b/{{ .Namespace }}/{{.Name}}-{{ .UID}}-{{- .CreationTimestamp -}}.db?region=eu-1")],
     ["encryption, with the usual key", {
       source: SOURCE, destination: DESTINATION, compression: "Zstd", deletionPolicy: "Delete",
-      encryption: { keySecret: { name: "key" } }, podTemplate: POD_TEMPLATE, activeDeadlineSeconds: 600,
+      encryption: { keySecretRef: { name: "key" } }, podTemplate: POD_TEMPLATE, activeDeadlineSeconds: 600,
     }],
     ["empty parts of a pod template", { ...from(SOURCE), podTemplate: { metadata: {}, spec: {} } }],
     ["a label of a similar name", labelled("app.kubernetes.io/version")],
@@ -216,7 +216,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
       { ...from(SOURCE), podTemplate: { spec: { imagePullSecrets: [{ name: "a" }, { name: "a" }] } } },
       ["spec.podTemplate.spec.imagePullSecrets[1]: Duplicate value"],
     ],
-    ["encryption without a key", { ...from(SOURCE), encryption: {} }, ["spec.encryption.keySecret: Required value"]],
+    ["encryption without a key", { ...from(SOURCE), encryption: {} }, ["spec.encryption.keySecretRef: Required value"]],
   ])("%s", async (_, spec, says) => {
     // biome-ignore format: a table
     const refusal = await made(spec).then(() => "it was accepted", String);
@@ -249,7 +249,7 @@ test.each<[what: string, change: object]>([
   ["a destination", { destination: { s3: { bucket: "another" } } }],
   ["a compression", { compression: "Zstd" }],
   ["a policy", { deletionPolicy: "Delete" }],
-  ["an encryption", { encryption: { keySecret: { name: "k" } } }],
+  ["an encryption", { encryption: { keySecretRef: { name: "k" } } }],
   ["a pod template", { podTemplate: POD_TEMPLATE }],
   ["a deadline", { activeDeadlineSeconds: 1 }],
 ])("%s cannot be changed or removed after creation, not even together with verification", async (_, change) => {

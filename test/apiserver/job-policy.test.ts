@@ -43,7 +43,7 @@ afterAll(async () => await server?.stop());
 
 const ALL = {
   source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
-  encryption: { keySecret: { name: "key", key: "mine" } },
+  encryption: { keySecretRef: { name: "key", key: "mine" } },
 };
 
 function draft(spec: object = {}): Draft<Job> {

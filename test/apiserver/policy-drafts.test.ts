@@ -50,7 +50,7 @@ const snapshot = backup({
   stage: "new",
   spec: {
     source: { external: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } } },
-    encryption: { keySecret: { name: "key", key: "mine" } },
+    encryption: { keySecretRef: { name: "key", key: "mine" } },
   },
 });
 const restoring = restore();

@@ -85,7 +85,7 @@ describe("is accepted:", () => {
     ["S3", object({ s3: { bucket: "backups", key: "a b/c+d.db", endpoint: "http://10.0.0.1:9000", region: "eu-1", pathStyle: true } })],
     ["Google Cloud Storage", object({ gcs: { bucket: "backups", key: "k", credentials: { secretName: "gcs" } } })],
     ["Azure Blob Storage", object({ azure: { account: "mine", container: "con", key: "k" } })],
-    ["an encrypted backup on a volume", object({ volume: { claimName: "c", key: "a/b.db" }, encryption: { keySecret: { name: "key" } } })],
+    ["an encrypted backup on a volume", object({ volume: { claimName: "c", key: "a/b.db" }, encryption: { keySecretRef: { name: "key" } } })],
     ["a URL", object({ url: { url: "s3://b/k.db?region=eu-1", credentials: { secretName: "s3" } } })],
     ["a service account", into({}, ACCOUNT)],
     ["every field of a pod template", into({}, ALL_OF_POD)],

@@ -116,7 +116,11 @@ describe("a backup to a volume", () => {
   });
 
   test("waits for a missing encryption Secret, names it in the condition, and continues when the Secret exists", async () => {
-    await backups.backUp("locked", { source, destination: volume, encryption: { keySecret: { name: "backup-key" } } });
+    await backups.backUp("locked", {
+      source,
+      destination: volume,
+      encryption: { keySecretRef: { name: "backup-key" } },
+    });
     const waiting = await eventually(async () => {
       const { status } = await backups.read("locked");
       const complete = status?.conditions?.find(({ type }) => type === "Complete");
@@ -241,7 +245,7 @@ describe("a backup with verification", () => {
   }
 
   test("starts an etcd from the object and compares keys, revision and hash with the member", async () => {
-    const encryption = { keySecret: { name: "backup-key" } };
+    const encryption = { keySecretRef: { name: "backup-key" } };
     await backups.backUp("proven", {
       source,
       destination: volume,

@@ -79,7 +79,7 @@ test("a cluster is backed up to a volume with encryption and compression, and de
   const lease = /lease (\w+) granted/.exec(await cluster.etcdctl("my-etcd-0", "lease", "grant", "3600"))?.[1] ?? "";
   await cluster.etcdctl("my-etcd-0", "put", "leased", "value", `--lease=${lease}`);
   revision = revisionIn(await cluster.etcdctl("my-etcd-0", "get", "leased", "-w", "json"));
-  const encryption = { keySecret: { name: "backup-key" } };
+  const encryption = { keySecretRef: { name: "backup-key" } };
   const destination = { volume: { claimName: "backups" } };
   await make("EtcdBackup", "nightly", {
     source: { cluster: { name: "my-etcd" } },
@@ -94,7 +94,7 @@ test("a cluster is backed up to a volume with encryption and compression, and de
 
 test("a restore with a wrong key fails and leaves no claim", async () => {
   const { objectKey = "" } = (await cluster.json<EtcdBackup>("get", "etcdbackup", "nightly")).status ?? {};
-  const encryption = { keySecret: { name: "wrong-key" } };
+  const encryption = { keySecretRef: { name: "wrong-key" } };
   const source = { object: { volume: { claimName: "backups", key: objectKey }, encryption } };
   await make("EtcdRestore", "mistaken", { source, clusterTemplate });
   const { status } = await until<EtcdRestore>("etcdrestore", "mistaken", "Failed");

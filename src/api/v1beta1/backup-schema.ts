@@ -81,7 +81,7 @@ const sourceSchema = z
 
 export const encryptionSchema = z
   .object({
-    keySecret: z
+    keySecretRef: z
       .object({
         name: secretName.describe("Name of a Secret in the same namespace."),
         key: z

@@ -712,7 +712,7 @@ export const SHAPES = {
            "encryption": {
             "type": "object",
             "properties": {
-             "keySecret": {
+             "keySecretRef": {
               "type": "object",
               "properties": {
                "name": {
@@ -732,7 +732,7 @@ export const SHAPES = {
              }
             },
             "required": [
-             "keySecret"
+             "keySecretRef"
             ]
            }
           }
@@ -1625,7 +1625,7 @@ export const SHAPES = {
    "encryption": {
     "type": "object",
     "properties": {
-     "keySecret": {
+     "keySecretRef": {
       "type": "object",
       "properties": {
        "name": {
@@ -1645,7 +1645,7 @@ export const SHAPES = {
      }
     },
     "required": [
-     "keySecret"
+     "keySecretRef"
     ]
    },
    "deletionPolicy": {
@@ -2172,7 +2172,7 @@ export const SHAPES = {
        "encryption": {
         "type": "object",
         "properties": {
-         "keySecret": {
+         "keySecretRef": {
           "type": "object",
           "properties": {
            "name": {
@@ -2192,7 +2192,7 @@ export const SHAPES = {
          }
         },
         "required": [
-         "keySecret"
+         "keySecretRef"
         ]
        },
        "deletionPolicy": {
@@ -2537,7 +2537,7 @@ export const SHAPES = {
        "encryption": {
         "type": "object",
         "properties": {
-         "keySecret": {
+         "keySecretRef": {
           "type": "object",
           "properties": {
            "name": {
@@ -2557,7 +2557,7 @@ export const SHAPES = {
          }
         },
         "required": [
-         "keySecret"
+         "keySecretRef"
         ]
        }
       }

@@ -190,7 +190,7 @@ describe("the agent's task", () => {
   });
 
   test("has the paths of TLS and login files for another etcd", () => {
-    const encryption = { keySecret: { name: "key", key: "k" } };
+    const encryption = { keySecretRef: { name: "key", key: "k" } };
     const given = { ...EXTERNAL, compression: "Zstd", encryption, destination: { volume: { claimName: "c" } } };
     const task = taskOf(made(given, { cluster: undefined }));
     expect(task).toMatchObject({
@@ -240,7 +240,7 @@ describe("the agent's pod:", () => {
     [{ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }, ["a/AZURE_STORAGE_KEY -> /run/agent/credentials/AZURE_STORAGE_KEY?", "a/AZURE_STORAGE_SAS_TOKEN -> /run/agent/credentials/AZURE_STORAGE_SAS_TOKEN?", "a/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ destination: { url: { template: "gs://bb/k" } } }, ["etcd-backup-credentials/credentials.json -> /run/agent/credentials/credentials.json?", "etcd-backup-credentials/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ ...EXTERNAL, destination: { volume: { claimName: "c" } } }, ["tls/ca.crt -> /run/agent/source-tls/ca.crt?", "tls/tls.crt -> /run/agent/source-tls/tls.crt?", "tls/tls.key -> /run/agent/source-tls/tls.key?", "root/ETCD_USERNAME -> /run/agent/source-auth/ETCD_USERNAME", "root/ETCD_PASSWORD -> /run/agent/source-auth/ETCD_PASSWORD"]],
-    [{ destination: { volume: { claimName: "c" } }, encryption: { keySecret: { name: "k", key: "mine" } } }, ["k/mine -> /run/agent/encryption/key"]],
+    [{ destination: { volume: { claimName: "c" } }, encryption: { keySecretRef: { name: "k", key: "mine" } } }, ["k/mine -> /run/agent/encryption/key"]],
   ])("mounts only the needed keys of Secrets for %j", (spec, files) => expect(filesOf(made(spec))).toEqual(files)); // biome-ignore format: a table
 
   const ON_CLAIM = { destination: { volume: { claimName: "c" } } };
@@ -272,7 +272,7 @@ describe("the agent's pod:", () => {
 
 test("the deletion Job has the backup's uid in its name, and mounts only the store's Secret", () => {
   const snapshot = backup({
-    spec: { ...EXTERNAL, encryption: { keySecret: { name: "key" } }, activeDeadlineSeconds: 5 },
+    spec: { ...EXTERNAL, encryption: { keySecretRef: { name: "key" } }, activeDeadlineSeconds: 5 },
   });
   const job = deletionJob(snapshot, goodTarget(snapshot), IMAGE);
   expect(job.metadata).toMatchObject({

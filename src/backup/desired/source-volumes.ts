@@ -17,7 +17,7 @@ export function sourceVolumes(snapshot: BackupSnapshot): readonly Mounted[] {
   const auth = source.external?.auth;
   const tls = sourceSecret(snapshot);
   return [
-    ...encryptionVolumes(encryption?.keySecret),
+    ...encryptionVolumes(encryption?.keySecretRef),
     ...(tls === undefined
       ? []
       : [secretVolume(SOURCE_TLS_VOLUME, MOUNTS.sourceTLS, [part(tls.name, TLS_KEYS, tls.isOptional)])]),

@@ -74,7 +74,7 @@ test("the verification agents get the expected snapshot and etcd's endpoint", ()
     workDir: "/var/lib/etcd/.restore-verify",
   });
   const [bare] = tasks(
-    made({ destination: { s3: { bucket: "b" } }, encryption: { keySecret: { name: "k" } } }, { object: undefined }),
+    made({ destination: { s3: { bucket: "b" } }, encryption: { keySecretRef: { name: "k" } } }, { object: undefined }),
   );
   expect(bare).not.toHaveProperty("credentialsDir");
   expect(bare).toMatchObject({
@@ -85,7 +85,7 @@ test("the verification agents get the expected snapshot and etcd's endpoint", ()
 });
 
 test("only the fetching container mounts Secrets and the destination, read-only", () => {
-  const { all, volumes } = podOf(made({ ...ON_VOLUME, encryption: { keySecret: { name: "k" } } }));
+  const { all, volumes } = podOf(made({ ...ON_VOLUME, encryption: { keySecretRef: { name: "k" } } }));
   const mounts = all.map(({ volumeMounts }) =>
     volumeMounts.map(({ name, readOnly = false }) => `${name}${readOnly ? " ro" : ""}`),
   );

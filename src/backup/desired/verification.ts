@@ -50,7 +50,7 @@ export function verificationJob(snapshot: BackupSnapshot, target: Target, image:
   const work = { mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH } };
   const bytes = status?.object?.bytes;
   const size = bytes === undefined ? {} : { sizeLimit: String(2 * bytes + LOG_BYTES) };
-  const source = [...destinationVolumes(target), ...encryptionVolumes(spec.encryption?.keySecret)].map(
+  const source = [...destinationVolumes(target), ...encryptionVolumes(spec.encryption?.keySecretRef)].map(
     ({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }),
   );
   const agent = { image, resources: agentResources(spec.podTemplate) };

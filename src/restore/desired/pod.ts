@@ -57,7 +57,7 @@ export function podSpec(
     volume: { name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } },
     mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH },
   };
-  const source = [...readOnly(destinationVolumes(object.target)), ...encryptionVolumes(object.keySecret)];
+  const source = [...readOnly(destinationVolumes(object.target)), ...encryptionVolumes(object.keySecretRef)];
   const agent = { image, resources: agentResources(podTemplate) };
   const until = untilOf(snapshot);
   const tool = {

@@ -34,14 +34,14 @@ function restoredDir(snapshot: RestoreSnapshot): string {
 }
 
 /** Downloads the snapshot, verifies it, and stores it as etcd sent it. */
-export function fetchTask(snapshot: RestoreSnapshot, { target, keySecret, expect }: SourceObject): FetchTask {
+export function fetchTask(snapshot: RestoreSnapshot, { target, keySecretRef, expect }: SourceObject): FetchTask {
   const { location, key, credentials } = target;
   return {
     kind: "fetch",
     from: location,
     key,
     ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
-    ...(keySecret === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
+    ...(keySecretRef === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     ...(expect === undefined ? {} : { expect }),
     ...(mayLogIn(snapshot) ? { auth: untilOf(snapshot) === undefined ? ("Keep" as const) : ("Lift" as const) } : {}),
     workDir: workDir(snapshot),
@@ -84,7 +84,11 @@ export function replicaArguments(snapshot: RestoreSnapshot): readonly string[] {
  * Replays changes to the throw-away etcd up to the point in time, and replaces the fetched snapshot with that of the
  * result.
  */
-export function replayTask(snapshot: RestoreSnapshot, { target, keySecret }: SourceObject, until: Until): ReplayTask {
+export function replayTask(
+  snapshot: RestoreSnapshot,
+  { target, keySecretRef }: SourceObject,
+  until: Until,
+): ReplayTask {
   const { location, key, credentials } = target;
   const folder = key.slice(0, key.lastIndexOf("/") + 1);
   return {
@@ -92,7 +96,7 @@ export function replayTask(snapshot: RestoreSnapshot, { target, keySecret }: Sou
     from: location,
     key,
     ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
-    ...(keySecret === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
+    ...(keySecretRef === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     prefix: `${folder}${CHANGES_FOLDER}`,
     until,
     endpoint: REPLICA.client,

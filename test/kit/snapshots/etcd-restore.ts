@@ -65,7 +65,7 @@ export const BY_URL = { source: { object: { url: { url: "s3://bucket/k.db?region
 /** The source of an encrypted object on the claim of backups. */
 export const ON_VOLUME = {
   source: {
-    object: { volume: { claimName: "backups", key: "nightly/k.db" }, encryption: { keySecret: { name: "key" } } },
+    object: { volume: { claimName: "backups", key: "nightly/k.db" }, encryption: { keySecretRef: { name: "key" } } },
   },
 };
 
