@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { spanMsOf } from "#api/duration.ts";
 import { A_RELEASE, RELEASES } from "#api/release.ts";
 
 /**
@@ -17,18 +18,48 @@ export function quantity(bound: string, may: string) {
 }
 
 /**
- * Schema of a Go duration, such as `5m` or `1h30m`.
+ * Schema of a duration of the Gateway API, such as `5m` or `1h30m`: https://gateway-api.sigs.k8s.io/geps/gep-2257/
  * @param min the shortest, such as `10s` @param max the longest
  */
 export function durationSchema(min: string, max: string) {
-  const rule = `self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`;
-  const may = `a duration from ${min} to ${max}, such as 1m30s`;
+  const rule = `self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`;
+  const may = `a duration from ${min} to ${max} in whole numbers, such as 1m30s`;
   const messageExpression = `'it is ' + self + '; it must be ${may}'`;
   return z
     .string()
     .max(MAX_QUANTITY_LENGTH)
     .meta({
       "x-kubernetes-validations": [{ rule, messageExpression, message: `it must be ${may}` }],
+    });
+}
+
+/** Pattern of a span. Nine digits of each unit keep the sum in an int64. */
+const SPAN = "^([1-9][0-9]{0,8}(w|d|h|m|s))+$";
+const UNITS = "{'w': 604800, 'd': 86400, 'h': 3600, 'm': 60, 's': 1}";
+const SECONDS = `self.findAll('[0-9]+[wdhms]').map(part, int(part.substring(0, part.size() - 1)) * ${UNITS}[part.substring(part.size() - 1)]).sum()`;
+
+/**
+ * Schema of a span of days, such as `30d` or `1w12h`: a day has 24 hours, a week 7 days.
+ * @param bounds the shortest, the longest, and an example
+ */
+export function spanSchema(bounds?: readonly [min: string, max: string, example: string]) {
+  const isWithin = bounds?.slice(0, 2).map((each) => (spanMsOf(each) ?? Number.NaN) / 1_000);
+  const within = isWithin === undefined ? "" : ` && [${SECONDS}].all(s, s >= ${isWithin[0]} && s <= ${isWithin[1]})`;
+  const [min, max, example] = bounds ?? [];
+  const which =
+    bounds === undefined ? "a duration such as 30d or 12h" : `a duration from ${min} to ${max} such as ${example}`;
+  const may = `${which}, in weeks (w), days (d), hours (h), minutes (m) or seconds (s)`;
+  return z
+    .string()
+    .max(MAX_QUANTITY_LENGTH)
+    .meta({
+      "x-kubernetes-validations": [
+        {
+          rule: `self.matches('${SPAN}')${within}`,
+          messageExpression: `'it is ' + self + '; it must be ${may}'`,
+          message: `it must be ${may}`,
+        },
+      ],
     });
 }
 

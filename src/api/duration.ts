@@ -12,3 +12,18 @@ export function millisecondsOf(duration: string): number | undefined {
   const parts = duration.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g);
   return [...parts].reduce((sum, [, amount, unit = ""]) => sum + Number(amount) * (UNITS_MS[unit] ?? 0), 0);
 }
+
+const SPAN_UNITS_MS: Readonly<Record<string, number>> = {
+  w: 7 * 86_400_000,
+  d: 86_400_000,
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+};
+
+/** Parses a span of days, such as `30d` or `1w12h`, into milliseconds. @returns undefined when it is invalid */
+export function spanMsOf(span: string): number | undefined {
+  if (!/^(\d+[wdhms])+$/.test(span)) return undefined;
+  const parts = span.matchAll(/(\d+)([wdhms])/g);
+  return [...parts].reduce((sum, [, n, unit = ""]) => sum + Number(n) * (SPAN_UNITS_MS[unit] ?? 0), 0);
+}

@@ -11,7 +11,7 @@ import { agentPod, backup, goodTarget, IMAGE, ON_VOLUME } from "#kit/snapshots/e
 
 // An EtcdBackup with spec.archive stores changes instead of a snapshot.
 
-const ARCHIVE = { archive: { keepForSeconds: 7_200 } };
+const ARCHIVE = { archive: { maxAge: "10s", keepFor: "2h" } };
 const reported: ArchiveProgress = {
   ...{ clusterID: "a", from: "5", revision: "20", time: "2026-01-01T12:00:00.000Z" },
   ...{ gaps: 1, objects: 2, bytes: 300 },
@@ -55,6 +55,21 @@ test("an archive's agent gets no file paths when the spec has no Secrets", () =>
   expect(task).toMatchObject({ kind: "archive", destination: { store: "volume" } });
   expect(task).not.toHaveProperty("credentialsDir");
   expect(task).not.toHaveProperty("encryption");
+});
+
+test.each([
+  [
+    { maxAge: "1m", keepFor: "1w1d" },
+    { maxAgeSeconds: 60, keepForSeconds: 691_200 },
+  ],
+  [
+    { maxAge: "soon", keepFor: "long" },
+    { maxAgeSeconds: 10, keepForSeconds: undefined },
+  ],
+])("an archive with %j has the task %j", (archive, expected) => {
+  const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, ...ON_VOLUME } });
+  const { maxAgeSeconds, keepForSeconds } = archiveTask(snapshot, goodTarget(snapshot), archive);
+  expect({ maxAgeSeconds, keepForSeconds }).toEqual(expected);
 });
 
 test("an archive keeps the key of its Job, even when the cluster was recreated", () => {

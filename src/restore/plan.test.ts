@@ -38,7 +38,7 @@ function stepText(step: RestoreStep): string {
 
 const MINUTE = 60_000;
 const STARTED = { phase: "Pending", startTime: "2026-01-01T12:00:00Z" } as const;
-const ARCHIVE = { archive: { keepForSeconds: 3_600 } };
+const ARCHIVE = { archive: { keepFor: "1h" } };
 const FAILED = { phase: "Failed" } as const;
 const FAILED_NOW = { phase: "Failed", completionTime: "2026-01-01T12:00:00Z" } as const;
 const COMPLETED = { phase: "Completed" } as const;

@@ -72,7 +72,7 @@ function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]
     etcd: etcdOf(backup),
     revision: revisionOf(backup),
   }));
-  const kept = keptOf(stored, { ...rules, ...(archive && { archiveForSeconds: archive.keepForSeconds }) }, timeZone);
+  const kept = keptOf(stored, { ...rules, ...(archive && { archiveFor: archive.keepFor }) }, timeZone);
   const because =
     retention === undefined ? `spec.successfulBackupsHistoryLimit is ${limit}` : "no rule of spec.retention keeps it";
   return good

@@ -88,7 +88,7 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "archive: a schedule that is being deleted creates no archive", given: schedule({ spec: { archive: {} }, deleting: true }), expect: "settled" },
   { name: "archive: a running archive is not changed", given: schedule({ spec: { archive: {} }, archive: archiveOf() }), expect: "settled" },
   { name: "archive: the archive is deleted when spec.archive was removed", given: schedule({ archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: the archive is deleted when spec.archive changes", given: schedule({ spec: { archive: { maxAgeSeconds: 5 } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: the archive is deleted when spec.archive changes", given: schedule({ spec: { archive: { maxAge: "5s" } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
   { name: "archive: the archive is deleted when the backup template changes", given: schedule({ spec: { archive: {} }, archive: archiveOf({}, { compression: "Zstd" }) }), expect: "end-archive: deleteBackup nightly-changes" },
   { name: "archive: the template's deletionPolicy and deadline do not apply to the archive", given: schedule({ spec: { archive: {}, backupTemplate: { spec: { ...TEMPLATE, deletionPolicy: "Delete", activeDeadlineSeconds: 60 } } }, archive: archiveOf() }), expect: "settled" },
   { name: "archive: a failed archive is deleted after a minute to be replaced", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 60_000) }) }), expect: "end-archive: deleteBackup nightly-changes" },

@@ -62,7 +62,7 @@ describe("the retention keeps", () => {
       etcd: "a",
       revision: 0n,
     }));
-    expect([...keptOf(all, { keepLast: 1, archiveForSeconds: 10 }, "UTC")].sort()).toEqual(["0", "10", "11"]);
+    expect([...keptOf(all, { keepLast: 1, archiveFor: "10s" }, "UTC")].sort()).toEqual(["0", "10", "11"]);
   });
 
   test("the latest backups by time, whatever their names", () => {

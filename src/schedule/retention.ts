@@ -1,3 +1,4 @@
+import { spanMsOf } from "#api/duration.ts";
 import type { Retention } from "#api/v1beta1/schedule.ts";
 
 // How does a retention count?
@@ -21,9 +22,9 @@ export interface Stored {
   readonly revision: bigint;
 }
 
-/** Time span of the archive. */
+/** How far back the archive reaches, as `spec.archive.keepFor`. */
 interface Archived {
-  readonly archiveForSeconds?: number;
+  readonly archiveFor?: string;
 }
 
 /** Names of the backups that are kept. They include the latest of each etcd by revision and by time. */
@@ -48,7 +49,7 @@ function keptOfOne(
   return [
     ...group.slice(0, Math.max(1, keepLast)),
     ...group.filter(({ atMs }) => newestMs - atMs <= keepForMs),
-    ...basesIn(group, newestMs, retention.archiveForSeconds),
+    ...basesIn(group, newestMs, retention.archiveFor),
     ...lastOfEach(group, keepDaily, (ms) => dayOf(ms).day),
     ...lastOfEach(group, keepWeekly, (ms) => Math.floor((dayOf(ms).day + MONDAY) / 7)),
     ...lastOfEach(group, keepMonthly, (ms) => dayOf(ms).month),
@@ -59,9 +60,9 @@ function keptOfOne(
  * Backups that the archive needs: changes are usable only with an earlier backup. All within the archive's span, and
  * the last one before it.
  */
-function basesIn(group: readonly Stored[], newestMs: number, archiveForSeconds: number | undefined): readonly Stored[] {
-  if (archiveForSeconds === undefined) return [];
-  const isWithin = ({ atMs }: Stored) => newestMs - atMs <= archiveForSeconds * 1_000;
+function basesIn(group: readonly Stored[], newestMs: number, archiveFor: string | undefined): readonly Stored[] {
+  if (archiveFor === undefined) return [];
+  const isWithin = ({ atMs }: Stored) => newestMs - atMs <= spanOf(archiveFor);
   const first = group.find((each) => !isWithin(each));
   return [...group.filter(isWithin), ...(first === undefined ? [] : [first])];
 }
@@ -89,21 +90,9 @@ function furthestFirst(a: Stored, b: Stored): number {
 
 const ORDERS = [furthestFirst, youngestFirst] as const;
 
-const UNITS_MS: Readonly<Record<string, number>> = {
-  w: 7 * 86_400_000,
-  d: 86_400_000,
-  h: 3_600_000,
-  m: 60_000,
-  s: 1_000,
-};
-
-/** Parses `30d` or `1w12h` to milliseconds; an invalid text keeps everything. */
+/** Milliseconds of a span; an invalid text keeps everything. */
 function spanOf(text: string): number {
-  if (!/^(\d+[wdhms])+$/.test(text)) return Number.POSITIVE_INFINITY;
-  return [...text.matchAll(/(\d+)([wdhms])/g)].reduce(
-    (sum, [, n, unit = ""]) => sum + Number(n) * (UNITS_MS[unit] as number),
-    0,
-  );
+  return spanMsOf(text) ?? Number.POSITIVE_INFINITY;
 }
 
 interface Day {

@@ -98,6 +98,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["an invalid authentication", role({ authentication: { type: "Token" } }), ["spec.authentication.type: Unsupported value"]],
     ["an authentication without type", role({ authentication: {} }), ["spec.authentication.type: Required value"]],
     ["an invalid duration", role({ rotation: { every: "30d" } }), ["spec.rotation.every", "it is 30d; it must be a duration from 10m to 17520h"]],
+    ["a duration with a fraction", role({ rotation: { every: "1.5h" } }), ["it is 1.5h; it must be a duration from 10m to 17520h in whole numbers, such as 1m30s"]],
     ["a rotation that is too frequent", role({ rotation: { every: "1m" } }), ["it is 1m; it must be a duration from 10m to 17520h"]],
     ["a name that is too long for a certificate", role({ userName: "a".repeat(65) }), ["spec.userName"]],
   ])("user: %s", async (_, spec, says) => {

@@ -52,6 +52,10 @@ test("a schedule with only a time, a source and a destination gets every default
   });
 });
 
+test("an archive gets every default", async () => {
+  expect((await made(with_({ archive: {} }))).spec.archive).toEqual({ maxAge: "10s", keepFor: "7d" });
+});
+
 const GOOD = [
   "0 3 * * *",
   "*/15 8-18 * * MON-FRI",
@@ -93,6 +97,7 @@ describe("is accepted:", () => {
     ["a time zone", { timeZone: "America/Argentina/Buenos_Aires" }],
     ["every field of a retention", { retention: { keepLast: 1, keepFor: "30d12h", keepDaily: 7, keepWeekly: 4, keepMonthly: 12 } }],
     ["labels and annotations of EtcdBackups", { backupTemplate: { metadata: { labels: { "example.com/team": "shop" }, annotations: { cost: "7" } }, spec: TEMPLATE } }],
+    ...[{ maxAge: "1s", keepFor: "1h" }, { maxAge: "1h", keepFor: "3650d" }, { maxAge: "59m60s", keepFor: "521w3d" }, { maxAge: "2s", keepFor: "168h" }].map((archive) => [`an archive with ${JSON.stringify(archive)}`, { archive }] as [string, object]),
     ["limits of the history", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }],
     ["every other field", { suspend: true, immediate: true, startingDeadlineSeconds: 60, concurrencyPolicy: "Replace", verification: { every: 10 } }],
   ])("%s", async (_, change) => expect((await made(with_(change))).spec).toMatchObject(change)); // biome-ignore format: a table
@@ -115,6 +120,10 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["an empty retention", with_({ retention: {} }), ["retention must have at least one of keepLast, keepFor"]],
     ["a retention of no backup", with_({ retention: { keepLast: 0 } }), ["spec.retention.keepLast", "greater than or equal to 1"]],
     ["an invalid duration", with_({ retention: { keepFor: "1y" } }), ["it is 1y; it must be a duration such as 30d or 12h"]],
+    ["a duration with a fraction", with_({ retention: { keepFor: "1.5d" } }), ["it is 1.5d; it must be a duration such as 30d or 12h, in weeks (w)"]],
+    ["a duration of ten digits", with_({ retention: { keepFor: "1000000000s" } }), ["it is 1000000000s; it must be a duration such as 30d or 12h"]],
+    ...["0s", "61m", "1h1s", "500ms", "1.5s", "10"].map((maxAge) => [`changes that may be as old as ${maxAge}`, with_({ archive: { maxAge } }), ["spec.archive.maxAge", `it is ${maxAge}; it must be a duration from 1s to 1h such as 10s, in weeks (w)`]] as [string, object, string[]]),
+    ...["59m59s", "3650d1s", "522w", "forever", "1y", "7"].map((keepFor) => [`an archive of ${keepFor}`, with_({ archive: { keepFor } }), ["spec.archive.keepFor", `it is ${keepFor}; it must be a duration from 1h to 3650d such as 7d, in weeks (w)`]] as [string, object, string[]]),
     ["a duration of zero", with_({ retention: { keepFor: "0d" } }), ["it is 0d; it must be a duration such as 30d or 12h"]],
     ["a retention together with a history limit", with_({ retention: { keepLast: 1 }, successfulBackupsHistoryLimit: 1 }), ["retention and successfulBackupsHistoryLimit exclude each other"]],
     ["a history without good backups", with_({ successfulBackupsHistoryLimit: 0 }), ["spec.successfulBackupsHistoryLimit", "greater than or equal to 1"]],

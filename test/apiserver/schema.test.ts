@@ -194,12 +194,15 @@ const refused: (readonly [name: string, spec: object, says: readonly string[], c
       ] as const,
   ),
   ["a quota without mode", etcd({ backendQuota: { size: "4Gi" } }), ["spec.etcd.backendQuota.mode: Required value"]],
-  ...["1", "1d", "-1s", "5ms", "11s", ""].map(
+  ...["1", "1d", "-1s", "5ms", "11s", "0.5s", "1.0s", "100000ms", "1s1ms1ms1ms1ms", ""].map(
     (interval) =>
       [
         `a heartbeat of "${interval}"`,
         etcd({ heartbeatInterval: interval, electionTimeout: "50s" }),
-        ["spec.etcd.heartbeatInterval", `it is ${interval}; it must be a duration from 10ms to 10s, such as 1m30s`],
+        [
+          "spec.etcd.heartbeatInterval",
+          `it is ${interval}; it must be a duration from 10ms to 10s in whole numbers, such as 1m30s`,
+        ],
       ] as const,
   ),
   [

@@ -63,7 +63,7 @@ async function untilArchived(): Promise<void> {
 test("a schedule with an archive creates a first backup and then archives every change", async () => {
   await make("EtcdBackupSchedule", "hourly", {
     schedule: "0 0 1 1 *",
-    archive: { maxAgeSeconds: 2 },
+    archive: { maxAge: "2s" },
     backupTemplate: {
       spec: { source: { cluster: { name: "my-etcd" } }, destination: { volume: { claimName: "backups" } } },
     },

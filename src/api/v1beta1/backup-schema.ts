@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SET } from "#api/common-schema.ts";
+import { SET, spanSchema } from "#api/common-schema.ts";
 import { destinationSchema } from "#api/v1beta1/destination-schema.ts";
 import { backupPodSchema } from "#api/v1beta1/job-pod-schema.ts";
 import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
@@ -133,24 +133,13 @@ export const backupFieldsSchema = z.object({
     .describe("Whether the stored object is verified. It may be set later, too, but not taken back."),
 });
 
-/** One week in seconds. */
-const DEFAULT_KEEP_SECONDS = 604_800;
-
 export const archiveSchema = z
   .object({
-    maxAgeSeconds: z
-      .number()
-      .int()
-      .min(1)
-      .max(3_600)
-      .default(10)
+    maxAge: spanSchema(["1s", "1h", "10s"])
+      .default("10s")
       .describe("How old a change may get before it is stored. At most this much is lost when all members are lost."),
-    keepForSeconds: z
-      .number()
-      .int()
-      .min(3_600)
-      .max(315_360_000)
-      .default(DEFAULT_KEEP_SECONDS)
+    keepFor: spanSchema(["1h", "3650d", "7d"])
+      .default("7d")
       .describe("Changes older than this are deleted: a restore can choose a time this far back."),
   })
   .describe(
@@ -190,7 +179,7 @@ export const backupSpecSchema = backupFieldsSchema
       {
         rule: "!has(self.archive) || (self.deletionPolicy == 'Retain' && !has(self.activeDeadlineSeconds))",
         message:
-          "with archive, deletionPolicy must be Retain, since keepForSeconds limits how long changes are kept, and activeDeadlineSeconds has no meaning",
+          "with archive, deletionPolicy must be Retain, since archive.keepFor limits how long changes are kept, and activeDeadlineSeconds has no meaning",
       },
     ],
   })

@@ -1,8 +1,5 @@
 import { z } from "zod";
-
-/** Pattern of a duration in a retention. A day has 24 hours, a week 7 days. */
-const KEEP_FOR = "^([1-9][0-9]*(w|d|h|m|s))+$";
-const A_KEEP_FOR = "a duration such as 30d or 12h, in weeks (w), days (d), hours (h), minutes (m) or seconds (s)";
+import { spanSchema } from "#api/common-schema.ts";
 
 const MAX_KEPT = 10_000;
 
@@ -17,18 +14,7 @@ const per = (period: string) =>
 export const retentionSchema = z
   .object({
     keepLast: count("This many of the latest backups."),
-    keepFor: z
-      .string()
-      .max(32)
-      .meta({
-        "x-kubernetes-validations": [
-          {
-            rule: `self.matches('${KEEP_FOR}')`,
-            messageExpression: `'it is ' + self + '; it must be ${A_KEEP_FOR}'`,
-            message: `it must be ${A_KEEP_FOR}`,
-          },
-        ],
-      })
+    keepFor: spanSchema()
       .optional()
       .describe(
         "All backups up to this age, such as 30d. It counts from the latest backup, so that none is deleted while no new ones are made. A week is 7 days, a day 24 hours.",

@@ -1797,15 +1797,13 @@ export const SHAPES = {
    "archive": {
     "type": "object",
     "properties": {
-     "maxAgeSeconds": {
-      "type": "integer",
-      "minimum": 1,
-      "maximum": 3600
+     "maxAge": {
+      "type": "string",
+      "maxLength": 32
      },
-     "keepForSeconds": {
-      "type": "integer",
-      "minimum": 3600,
-      "maximum": 315360000
+     "keepFor": {
+      "type": "string",
+      "maxLength": 32
      }
     }
    }
@@ -1901,15 +1899,13 @@ export const SHAPES = {
    "archive": {
     "type": "object",
     "properties": {
-     "maxAgeSeconds": {
-      "type": "integer",
-      "minimum": 1,
-      "maximum": 3600
+     "maxAge": {
+      "type": "string",
+      "maxLength": 32
      },
-     "keepForSeconds": {
-      "type": "integer",
-      "minimum": 3600,
-      "maximum": 315360000
+     "keepFor": {
+      "type": "string",
+      "maxLength": 32
      }
     }
    },

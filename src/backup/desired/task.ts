@@ -1,6 +1,7 @@
 import type { ArchiveTask, BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
 import type { Target } from "#agent-job/target.ts";
 import { KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
+import { spanMsOf } from "#api/duration.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { endpointsOf, sourceSecret } from "#backup/source.ts";
@@ -28,13 +29,17 @@ export function backupTask(snapshot: BackupSnapshot, target: Target): BackupTask
 /** Maximum bytes of changes in one object, before compression. */
 export const ARCHIVE_BYTES = 8 * 1024 ** 2;
 
-/** @param archive spec.archive */
+/** The schema's default of `spec.archive.maxAge`, in seconds. */
+const DEFAULT_MAX_AGE = 10;
+
+/** Task of an archive. With an invalid `keepFor` no changes are deleted. */
 export function archiveTask(
   snapshot: BackupSnapshot,
   { location, key, credentials }: Target,
-  archive: NonNullable<EtcdBackupSpec["archive"]>,
+  { maxAge, keepFor }: NonNullable<EtcdBackupSpec["archive"]>,
 ): ArchiveTask {
   const { encryption } = snapshot.backup.spec;
+  const keepForSeconds = secondsOf(keepFor);
   return {
     kind: "archive",
     source: sourceOf(snapshot),
@@ -43,8 +48,15 @@ export function archiveTask(
     ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
     ...(encryption === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     maxBytes: ARCHIVE_BYTES,
-    ...archive,
+    maxAgeSeconds: secondsOf(maxAge) ?? DEFAULT_MAX_AGE,
+    ...(keepForSeconds === undefined ? {} : { keepForSeconds }),
   };
+}
+
+/** @returns undefined for an invalid text, which a conversion may have stored */
+function secondsOf(span: string): number | undefined {
+  const ms = spanMsOf(span);
+  return ms === undefined ? undefined : ms / 1_000;
 }
 
 export function deleteTask(snapshot: BackupSnapshot, target: Target): DeleteTask {

@@ -96,7 +96,7 @@ test("options are passed as etcd's environment variables in etcd's units", () =>
     backendQuota: { mode: "Auto" },
     autoCompaction: { mode: "Periodic", period: "1h" },
     snapshotCount: 5_000,
-    heartbeatInterval: "0.25s",
+    heartbeatInterval: "250ms",
     electionTimeout: "2s500ms",
   };
   expect(optionVariables(spec(etcd), undefined)).toEqual({

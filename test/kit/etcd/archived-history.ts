@@ -45,7 +45,7 @@ export class ArchivedHistory {
       spec: {
         schedule: "0 0 1 1 *",
         verification: { every: 1 },
-        archive: { maxAgeSeconds: 2 },
+        archive: { maxAge: "2s" },
         backupTemplate: { spec },
       },
     });

@@ -57,7 +57,7 @@ const byRevision = fc.constantFrom(1, 1_000, 1_000_000_000_000).map((revisions) 
 /** Durations as people write them. */
 function durations(min: number, max: number): fc.Arbitrary<string> {
   const ms = fc.integer({ min, max });
-  return ms.chain((n) => fc.constantFrom(`${n}ms`, `${n / 1_000}s`, `${Math.floor(n / 1_000)}s${n % 1_000}ms`));
+  return ms.chain((n) => fc.constantFrom(`${n}ms`, `${Math.floor(n / 1_000)}s${n % 1_000}ms`));
 }
 
 /** etcd requires an election timeout of at least five heartbeat intervals. The defaults are 1 s and 100 ms. */

@@ -72,7 +72,7 @@ const ofEtcd: readonly Wrong[] = [
   ),
   ...["4Gi", { mode: "Auto", size: "4Gi" }, { mode: "auto" }].map((quota) => etcd("backendQuota", quota)),
   ...[99, 10_000_001, "many"].map((value) => etcd("snapshotCount", value)),
-  ...["9ms", "11s", "100", "1h"].map((value) => etcd("heartbeatInterval", value)),
+  ...["9ms", "11s", "100", "1h", "0.5s"].map((value) => etcd("heartbeatInterval", value)),
   ...["49ms", "51s", ""].map((value) => etcd("electionTimeout", value)),
   ["electionTimeout", { etcd: { heartbeatInterval: "1s", electionTimeout: "4999ms" } }],
   ...["1000", "59s", "87601h"].map(
