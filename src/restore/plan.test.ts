@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type AgentReport, failure } from "#agent/report.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { SPEC_LIMIT } from "#api/size-limit.ts";
-import { NO_TLS } from "#api/tls.ts";
+import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { admitting } from "#kit/snapshots/cluster-network.ts";
 import { destinationClaim } from "#kit/snapshots/etcd-backup.ts";
@@ -232,6 +232,7 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "refuses an invalid NetworkPolicy before it creates anything", given: asking({ networkPolicy: MISSPELT }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients.from[0].podSelector.matchlabels: this field is unknown; it must be matchLabels or matchExpressions" },
   { name: "refuses an invalid NetworkPolicy also while the EtcdBackup is running", given: asking({ networkPolicy: MISSPELT }, { backup: sourceBackup({ phase: "Running" }) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.networkPolicy.clients.from[0]" },
   { name: "refuses authentication without client certificates before it creates anything", given: asking({ auth: { enabled: true }, tls: NO_TLS }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.auth.enabled: it is true; it needs spec.tls.client" },
+  { name: "accepts authentication with client certificates", given: asking({ auth: { enabled: true }, tls: DEFAULT_TLS }), expect: "hold-restore: holdRestore" },
   { name: "accepts authentication in a new cluster that gets TLS", given: asking({ auth: { enabled: true }, tls: undefined }), expect: "hold-restore: holdRestore" },
   { name: "refuses invalid flags and reserved fields of the pod template", given: asking({ etcd: { extraArgs: { "no-such-flag": "1" } }, podTemplate: { spec: { restartPolicy: "Never" } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.extraArgs: " },
   { name: "accepts a spec with the maximum of characters", given: askingLong(SPEC_LIMIT.characters), expect: "hold-restore: holdRestore" },
