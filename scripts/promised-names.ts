@@ -88,6 +88,11 @@ export const KEPT: readonly (readonly [on: string, kept: readonly string[]])[] =
 export function unlistedNames(): readonly string[] {
   const rows = [...YOUR_LABELS, ...YOUR_ANNOTATIONS, ...LABELS, ...FINALIZERS].map(([name]) => name);
   const listed = new Set([...rows, ...KEPT.flatMap(([, kept]) => kept)]);
-  const all = Object.values(names).flatMap((value) => (typeof value === "string" ? [value] : []));
+  const all = Object.values(names).flatMap(textsIn);
   return all.filter((value) => value.includes(`${names.GROUP}/`) && !listed.has(value));
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
