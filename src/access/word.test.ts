@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { doneWord, failingStatus, statusWith, type Word, wordOf } from "#access/word.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { kstatusOf } from "#kit/kstatus.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { type Plan, type Report, step, wait } from "#runtime/decide.ts";
 
@@ -36,6 +37,24 @@ test("condition Ready has the object's generation, and keeps its transition time
   const again = statusWith({ metadata: {}, status: first }, word, NOW + 60_000);
   expect(again).toEqual({ ...first, observedGeneration: 0, conditions: [{ ...ready, observedGeneration: 0 }] });
   expect(statusWith({ metadata: {} }, word, NOW)).toMatchObject({ observedGeneration: 0, conditions: [word] });
+});
+
+test("Stalled appears when the spec is refused, and is False once it is not", () => {
+  const refused: Word = { status: "False", reason: "SpecRefused", message: "m" };
+  const first = statusWith({ metadata: { generation: 1 } }, refused, NOW);
+  expect(first.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+    "Ready False SpecRefused",
+    "Stalled True SpecRefused",
+  ]);
+  expect(kstatusOf({ metadata: { generation: 1 }, status: first })).toBe("Failed");
+  const bound: Word = { status: "True", reason: "Bound", message: "b" };
+  const later = statusWith({ metadata: { generation: 2 }, status: first }, bound, NOW + 1_000);
+  expect(later.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+    "Ready True Bound",
+    "Stalled False Bound",
+  ]);
+  expect(later.conditions?.[1]).toMatchObject({ observedGeneration: 2, lastTransitionTime: rfc3339(NOW + 1_000) });
+  expect(kstatusOf({ metadata: { generation: 2 }, status: later })).toBe("Current");
 });
 
 test("an observation's error sets Ready to Unknown and keeps the other fields of the status", () => {

@@ -63,5 +63,14 @@ export function statusWith<Status extends Told>(object: Object<Status>, word: Wo
 
 function conditionsWith({ metadata, status }: Object<Told>, word: Word, nowMs: number): Condition[] {
   const observedGeneration = metadata.generation ?? 0;
-  return withCondition(status?.conditions ?? [], { type: "Ready", ...word, observedGeneration }, rfc3339(nowMs));
+  const before = status?.conditions ?? [];
+  const now = rfc3339(nowMs);
+  const ready = withCondition(before, { type: "Ready", ...word, observedGeneration }, now);
+  const isStalled = word.reason === "SpecRefused";
+  if (!isStalled && !before.some(({ type }) => type === "Stalled")) return ready;
+  return withCondition(
+    ready,
+    { type: "Stalled", ...word, status: isStalled ? "True" : "False", observedGeneration },
+    now,
+  );
 }

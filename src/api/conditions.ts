@@ -8,6 +8,8 @@ export const CONDITION_TYPES = {
   Progressing: "Is the operator changing something, or waiting to?",
   Degraded: "Is the cluster working with less than the spec asks for?",
   UpToDate: "Does every member run what the spec asks for?",
+  Stalled:
+    "Can the operator go on only after a person has acted? The spec is refused, or an update, the backup before it or the restore has failed.",
   BackupReady:
     "Did the latest run of each EtcdBackupSchedule that names the cluster leave a good backup? The condition appears once a schedule names the cluster.",
   Paused: "Is the operator paused? The condition appears with the first pause.",
@@ -135,6 +137,8 @@ export const REASONS = {
     "A member answered with the ID of another cluster or member; the operator does not trust its answers.",
   SameCluster: "No member answers with the ID of another cluster or member any longer.",
   FullStrength: "No member is missing.",
+  NotStalled:
+    "The spec is not refused, and no update, backup before an update or restore has failed. Other conditions show what else is amiss.",
   ...SHARED_REASONS,
 } as const;
 
@@ -152,8 +156,12 @@ export const PEER_REASONS = {
 
 /** Every condition of an EtcdBackup, with the question that it answers. */
 export const BACKUP_CONDITION_TYPES = {
+  Ready:
+    "Is the object stored, and has no verification found it wrong? With spec.archive: are changes stored as they happen?",
   Complete: "Is the object in the store, whole, with its manifest?",
   Failed: "Has the backup ended without an object?",
+  Stalled:
+    "Has the backup failed, or has its verification found the object wrong? The condition appears then, and it is final.",
   Verified:
     "Did an etcd that was restored from the stored object have the member's data? The condition appears once spec.verification.mode is Restore; True and False are final.",
   ObjectDeleted:
@@ -218,8 +226,9 @@ export const BACKUP_REASONS = {
 
 /** Every condition of an EtcdBackupSchedule, with the question that it answers. */
 export const SCHEDULE_CONDITION_TYPES = {
-  Ready: "Is a backup made whenever one is due?",
+  Ready: "Is a backup made whenever one is due? While spec.suspend is true, none is due.",
   BackupReady: "Did the latest run leave a good backup?",
+  Stalled: "Is the spec refused until a person changes it? The condition appears once it has been refused.",
 } as const;
 
 /** Every reason that a condition of an EtcdBackupSchedule may have. */
@@ -246,8 +255,10 @@ export const SCHEDULE_REASONS = {
 
 /** Every condition of an EtcdRestore, with the question that it answers. */
 export const RESTORE_CONDITION_TYPES = {
+  Ready: "Is the restore complete?",
   Complete: "Does the cluster exist with the data of the snapshot, and can it be read?",
   Failed: "Has the restore ended without a cluster?",
+  Stalled: "Has the restore failed? The condition appears then, and it is final.",
 } as const;
 
 /** Every reason that a condition of an EtcdRestore may have. */
@@ -336,6 +347,7 @@ export const ROLE_REASONS = {
 /** Every condition of an EtcdUser, with the question that it answers. */
 export const USER_CONDITION_TYPES = {
   Ready: "Is the user in etcd, with exactly these roles, and does the binding Secret hold valid credentials?",
+  Stalled: "Is the spec refused until a person changes it? The condition appears once it has been refused.",
 } as const;
 
 /** Every reason that a condition of an EtcdUser may have. */

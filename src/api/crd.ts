@@ -311,7 +311,8 @@ function versionOf(definition: Definition, name: string, spec: z.ZodType) {
       kind: { type: "string" },
       metadata: { type: "object" },
       spec: structural(spec),
-      status: structural(definition.status),
+      // An object that the operator has not seen yet: tools compare observedGeneration with metadata.generation.
+      status: { ...structural(definition.status), default: { observedGeneration: 0 } },
     },
     ...(rules.length === 0 ? {} : { "x-kubernetes-validations": rules }),
   };

@@ -332,7 +332,7 @@ test("the end of a backup is reported once, and an unchanged status is not writt
   const knowing = backupController(kube as never, { clock: new FakeClock(), backups: known } as never);
   expect(knowing.subjectOf(KEY)).toEqual(controller.subject(open));
   expect(await knowing.writeFailing(KEY, "Bug: x", signal)).toMatchObject({
-    object: { status: { conditions: [{ reason: "InternalError" }] } },
+    object: { status: { conditions: [{ reason: "InternalError" }, { type: "Ready" }] } },
   });
   const gone = { ...KEY, name: "gone" };
   expect([knowing.subjectOf(gone), await knowing.writeFailing(gone, "Bug: x", signal)]).toEqual([undefined, undefined]);

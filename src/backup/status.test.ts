@@ -6,6 +6,7 @@ import { planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import type { BackupStep } from "#backup/step.ts";
+import { kstatusOf } from "#kit/kstatus.ts";
 import { agentPod, attempt, backup, goodTarget, removal, verification, verified } from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 import type { Plan, Rest } from "#runtime/decide.ts";
@@ -44,7 +45,7 @@ test("a running backup's status has phase, source, object URL, Job and start tim
     objectKey: goodTarget(snapshot).key,
     jobName: "nightly",
     startTime: "2026-01-01T12:00:00Z",
-    conditions: ["Complete", "Failed"].map((type) => ({
+    conditions: ["Complete", "Failed", "Ready"].map((type) => ({
       ...{ type, status: "False", reason: "BackingUp", message: "a snapshot is being taken and stored" },
       ...{ observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" },
     })),
@@ -60,11 +61,14 @@ test("a condition keeps its time when only its reason changes", () => {
   expect(statusOf(snapshot).conditions).toMatchObject([
     { type: "Complete", status: "False", reason: "NoSpace", lastTransitionTime },
     { type: "Failed", status: "True", reason: "NoSpace", lastTransitionTime: "2026-01-01T12:00:00Z" },
+    { type: "Ready", status: "False", reason: "NoSpace" },
+    { type: "Stalled", status: "True", reason: "NoSpace", message: "the bucket is full" },
   ]);
   const failing = failingStatus(snapshot.backup, "Bug: x", Date.parse("2026-01-01T12:00:00Z"));
   expect(failing.conditions).toMatchObject([
     { type: "Complete", status: "Unknown" },
     { type: "Failed", lastTransitionTime },
+    { type: "Ready", status: "Unknown" },
   ]);
   const going = backup({
     stage: "succeeded",
@@ -121,14 +125,25 @@ test("a completed backup's status has its completion time and the stored object"
     },
   });
   expect(statusOf(snapshot).object).not.toHaveProperty("key");
-  expect(conditionsOf(snapshot)).toEqual({ Complete: "True Completed", Failed: "False Completed" });
+  expect(conditionsOf(snapshot)).toEqual({
+    Complete: "True Completed",
+    Failed: "False Completed",
+    Ready: "True Completed",
+  });
 });
+
+const FAILED = {
+  Complete: "False NoSpace",
+  Failed: "True NoSpace",
+  Ready: "False NoSpace",
+  Stalled: "True NoSpace",
+};
 
 test("a failed backup's status has its completion time and reason, and no object", () => {
   const snapshot = backup({ stage: "failed", status: EARLIER });
   expect(statusOf(snapshot)).toMatchObject({ phase: "Failed", completionTime: "2026-01-01T12:00:00Z" });
   expect(statusOf(snapshot)).not.toHaveProperty("object");
-  expect(conditionsOf(snapshot)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
+  expect(conditionsOf(snapshot)).toEqual(FAILED);
   expect(messageOf(snapshot, "Failed")).toBe("the bucket is full");
 });
 
@@ -173,7 +188,11 @@ describe("verification status", () => {
     ]);
     const wrong = begun(during("failed", { fetch: [2, failure("SnapshotCorrupt", "no")] }));
     expect(wrong.verification).toStrictEqual({ jobName, startTime, time: "2026-01-01T12:00:00Z" });
-    expect(wrong.conditions).toMatchObject([{ status: "False", reason: "SnapshotCorrupt", message: "no" }]);
+    expect(wrong.conditions).toMatchObject([
+      { type: "Ready", status: "False" },
+      { type: "Stalled", status: "True" },
+      { status: "False", reason: "SnapshotCorrupt", message: "no" },
+    ]);
     expect(statusOf({ ...given, backup: { ...given.backup, status: wrong } })).toEqual(wrong);
     const lost = { ...given, backup: { ...given.backup, status: begun(during("running")) } };
     expect(statusOf(lost).verification).toStrictEqual({ jobName, startTime });
@@ -231,14 +250,61 @@ describe("verification status", () => {
 
   test("is absent without spec.verification", () => {
     const quiet = verified({ spec: { verification: { mode: "None" } } });
-    expect(statusOf(quiet)).toEqual(quiet.backup.status);
+    expect(statusOf(quiet)).toEqual({ ...quiet.backup.status, observedGeneration: 1 });
   });
 });
 
 test.each(["Completed", "Failed"] as const)("a %s backup keeps its status", (phase) => {
-  const status: EtcdBackupStatus = { phase, completionTime: "2025-01-01T00:00:00Z" };
+  const status: EtcdBackupStatus = { observedGeneration: 1, phase, completionTime: "2025-01-01T00:00:00Z" };
   expect(statusOf(backup({ stage: "running", status }))).toEqual(status);
   expect(statusOf(backup({ stage: "new", status }))).toEqual(status);
+});
+
+test("the conditions of a backup that has ended hold for a later generation", () => {
+  const ended = backup({ stage: "failed" });
+  const { backup: before } = { ...ended, backup: { ...ended.backup, status: statusOf(ended) } };
+  const edited = { ...before, metadata: { ...before.metadata, generation: 2 } };
+  const status = statusOf({ ...ended, backup: edited });
+  expect(status.observedGeneration).toBe(2);
+  expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([2, 2, 2, 2]);
+  expect(kstatusOf({ ...edited, status })).toBe("Failed");
+});
+
+const ARCHIVE = { from: "1", revision: "9", time: "2026-01-01T12:00:00Z", gaps: 0, objects: 1, bytes: 1 };
+const archived = (archive: object) =>
+  backup({ spec: { archive: {} } as never, with: { progress: { ...PROGRESS, archive: archive as never } } });
+
+test.each<[string, BackupSnapshot, string, string]>([
+  ["in progress", backup(), "False BackingUp", "InProgress"],
+  ["stored", backup({ stage: "succeeded" }), "True Completed", "Current"],
+  ["failed", backup({ stage: "failed" }), "False NoSpace", "Failed"],
+  ["an archive that has not begun", backup({ spec: { archive: {} } as never }), "False BackingUp", "InProgress"],
+  ["an archive that stores changes", archived(ARCHIVE), "True Archiving", "Current"],
+  ["an archive that cannot store changes", archived({ ...ARCHIVE, message: "no" }), "False ArchiveStalled", "InProgress"],
+])("Ready and kstatus of a backup that is %s", (_, snapshot, shown, expected) => {
+  expect(conditionsOf(snapshot)).toMatchObject({ Ready: shown });
+  expect(kstatusOf({ ...snapshot.backup, status: statusOf(snapshot) })).toBe(expected);
+}); // biome-ignore format: a table
+
+test.each([
+  ["VerificationFailed", "Failed"],
+  ["StoreUnreachable", "Current"],
+] as const)("a stored backup is seen by kstatus after the verification result %s as %s", (reason, expected) => {
+  const given = verified();
+  const stored = statusOf(backup({ stage: "succeeded" })).conditions ?? [];
+  const before = { ...given.backup, status: { ...given.backup.status, conditions: stored } };
+  const snapshot = {
+    ...given,
+    backup: before,
+    verifying: verification(given, "failed", { verify: [1, failure(reason, "m")] }),
+  };
+  const status = statusOf(snapshot);
+  expect(kstatusOf({ ...before, status })).toBe(expected);
+  const isDefective = expected === "Failed";
+  expect(status.conditions?.find(({ type }) => type === "Ready")).toMatchObject(
+    isDefective ? { status: "False", reason, message: "m" } : { status: "True", reason: "Completed" },
+  );
+  expect(status.conditions?.some(({ type }) => type === "Stalled")).toBe(isDefective);
 });
 
 /** The Job exists, and none of its pods has run. */
@@ -313,7 +379,7 @@ describe("problems that block the plan:", () => {
   ])("a refused creation of the Job, with code %s, is shown in both conditions", (code, shown) => {
     const snapshot = backup({ stage: "new" });
     const plan = planBackup(snapshot, () => refused(code));
-    expect(conditionsOf(snapshot, plan)).toEqual({ Complete: shown, Failed: shown });
+    expect(conditionsOf(snapshot, plan)).toEqual({ Complete: shown, Failed: shown, Ready: shown });
     expect(messageOf(snapshot, "Complete", plan)).toBe("create-job: no");
   });
 
@@ -342,6 +408,8 @@ describe("problems that block the plan:", () => {
       conditions: [
         { type: "Complete", status: "False", reason },
         { type: "Failed", status: "True", reason, message: "create-job: no; it was waited for 10 minutes" },
+        { type: "Ready", status: "False", reason },
+        { type: "Stalled", status: "True", reason },
       ],
     });
   });
@@ -388,22 +456,25 @@ describe("problems that block the plan:", () => {
   test("a refused step is not shown for a failed backup", () => {
     const snapshot = backup({ stage: "failed" });
     const plan: Plan<BackupStep> = { ...planBackup(snapshot), reports: [{ rule: "r", because: "b", is: "refused" }] };
-    expect(conditionsOf(snapshot, plan)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
+    expect(conditionsOf(snapshot, plan)).toEqual(FAILED);
   });
 });
 
-test("an observation's error makes Complete Unknown, unless the backup has ended", () => {
+test("an observation's error makes Complete and Ready Unknown, unless the backup has ended", () => {
   const now = Date.parse("2026-01-01T12:00:00Z");
   const { conditions, ...rest } = failingStatus(backup({ status: EARLIER }).backup, "Bug: x", now);
   expect(rest).toEqual(EARLIER);
-  const unknown = { type: "Complete", status: "Unknown", reason: "InternalError", message: "Bug: x" };
+  const unknown = { status: "Unknown", reason: "InternalError", message: "Bug: x" };
   const when = { observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" };
-  expect(conditions).toEqual([{ ...unknown, ...when }]);
+  expect(conditions).toEqual([
+    { type: "Complete", ...unknown, ...when },
+    { type: "Ready", ...unknown, ...when },
+  ]);
   for (const phase of ["Completed", "Failed"] as const)
     expect(failingStatus(backup({ status: { phase } }).backup, "Bug: x", now)).toEqual({ phase });
   const { generation: _, ...metadata } = backup().backup.metadata;
   const young = failingStatus({ ...backup().backup, metadata }, "Bug: x", now);
-  expect(young.conditions).toMatchObject([{ observedGeneration: 0 }]);
+  expect(young.conditions).toMatchObject([{ observedGeneration: 0 }, { observedGeneration: 0 }]);
 });
 
 describe("while the EtcdBackup is being deleted", () => {

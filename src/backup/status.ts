@@ -1,4 +1,5 @@
 import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
+import { defectOf } from "#api/defect.ts";
 import { backupJobName } from "#api/names.ts";
 import type { EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
@@ -18,7 +19,8 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   const { backup } = snapshot;
   const before = backup.status ?? {};
   if (isDeleting(snapshot)) return isHeld(snapshot) ? withDeletion(snapshot, before, plan) : before;
-  if (hasEnded(snapshot)) return withVerification(snapshot, withNothing(snapshot, before), plan);
+  if (hasEnded(snapshot))
+    return withVerification(snapshot, withNothing(snapshot, withGeneration(snapshot, before)), plan);
   const verdict = toldVerdict(snapshot, plan);
   const { progress: _, ...kept } = before;
   const now = rfc3339(snapshot.takenAtMs);
@@ -37,7 +39,7 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
 
 /** The status while all passes of the backup fail. When it has ended, its status does not change. */
 export const failingStatus: Failing<EtcdBackup, EtcdBackupStatus> = (backup, ...failure) =>
-  hasEnded({ backup }) ? (backup.status ?? {}) : unknownStatus(backup, "Complete", ...failure);
+  hasEnded({ backup }) ? (backup.status ?? {}) : unknownStatus(backup, ["Complete", "Ready"], ...failure);
 
 function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
   const { backup, taking } = snapshot;
@@ -46,6 +48,13 @@ function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
   const made = isMade ? { jobName: backupJobName(backup.metadata.name) } : {};
   if (typeof target === "string") return made;
   return { objectURL: target.url, ...(isMade ? { objectKey: target.key } : {}), ...made };
+}
+
+/** The status of a backup that has ended holds for every later generation: its spec can only ask for a verification. */
+function withGeneration(snapshot: BackupSnapshot, status: EtcdBackupStatus): EtcdBackupStatus {
+  const observedGeneration = generationOf(snapshot);
+  const conditions = status.conditions?.map((each) => ({ ...each, observedGeneration }));
+  return { ...status, observedGeneration, ...(conditions === undefined ? {} : { conditions }) };
 }
 
 /** Records, once the Job exists, whether nothing has been stored so far. */
@@ -93,15 +102,24 @@ function toldVerdict(snapshot: BackupSnapshot, plan: Plan<BackupStep>): Verdict 
 }
 
 function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict) {
-  const { phase } = verdict;
-  const said = condition(
-    snapshot,
-    snapshot.backup.status?.conditions ?? [],
-    "Complete",
-    phase === "Completed",
-    verdict,
-  );
-  return condition(snapshot, said, "Failed", phase === "Failed", verdict);
+  const isComplete = verdict.phase === "Completed";
+  const hasFailed = verdict.phase === "Failed";
+  const is = {
+    Complete: isComplete,
+    Failed: hasFailed,
+    Ready: isComplete || verdict.reason === "Archiving",
+    ...(hasFailed ? { Stalled: true } : {}),
+  };
+  return withConditions(snapshot, snapshot.backup.status?.conditions ?? [], is, verdict);
+}
+
+function withConditions(
+  snapshot: BackupSnapshot,
+  before: Conditions,
+  is: Partial<Record<BackupConditionType, boolean>>,
+  word: Word,
+): Conditions {
+  return Object.entries(is).reduce((all, [type, isTrue]) => condition(snapshot, all, type, isTrue, word), before);
 }
 
 /** The refused step and for how long; NaN never times out. */
@@ -146,9 +164,20 @@ function withVerification(
   const made =
     snapshot.verifying !== undefined && isOwned(snapshot, snapshot.verifying.job) ? snapshot.verifying : undefined;
   const name = made?.job.metadata.name ?? jobName;
+  const verified = withCondition(
+    before.conditions ?? [],
+    {
+      type: "Verified" satisfies BackupConditionType,
+      status,
+      reason,
+      message,
+      observedGeneration: generationOf(snapshot),
+    },
+    now,
+  );
+  const isDefective = defectOf({ status: { conditions: verified } }) !== undefined;
   return {
     ...before,
-    observedGeneration: generationOf(snapshot),
     verification: {
       ...(name === undefined ? {} : { jobName: name }),
       startTime,
@@ -156,17 +185,9 @@ function withVerification(
       ...(revision === undefined ? {} : { revision }),
       ...(keys === undefined ? {} : { keys }),
     },
-    conditions: withCondition(
-      before.conditions ?? [],
-      {
-        type: "Verified" satisfies BackupConditionType,
-        status,
-        reason,
-        message,
-        observedGeneration: generationOf(snapshot),
-      },
-      now,
-    ),
+    conditions: isDefective
+      ? withConditions(snapshot, verified, { Ready: false, Stalled: true }, { reason, message })
+      : verified,
   };
 }
 
@@ -175,7 +196,7 @@ type Conditions = NonNullable<EtcdBackupStatus["conditions"]>;
 function condition(
   snapshot: BackupSnapshot,
   others: Conditions,
-  type: BackupConditionType,
+  type: string,
   isTrue: boolean,
   word: Word,
 ): Conditions {

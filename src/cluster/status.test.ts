@@ -763,7 +763,7 @@ test("cluster status: observedGeneration is the generation, or 0 without one", (
   const { generation: _, ...metadata } = settled.cluster.metadata;
   const status = statusOf({ ...settled, cluster: { ...settled.cluster, metadata } });
   expect(status.observedGeneration).toBe(0);
-  expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([0, 0, 0, 0, 0]);
+  expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
 test("cluster status: Paused is False after a pause, and absent before the first one", () => {

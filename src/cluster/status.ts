@@ -14,6 +14,7 @@ import { backupReady, backupStatus } from "#cluster/readiness/backup-ready.ts";
 import { degraded } from "#cluster/readiness/degraded.ts";
 import { progressing } from "#cluster/readiness/progressing.ts";
 import { ready } from "#cluster/readiness/ready.ts";
+import { stalled } from "#cluster/readiness/stalled.ts";
 import type { Case, Judge } from "#cluster/readiness/verdict.ts";
 import { raftEntriesFrom } from "#cluster/update/raft-entries.ts";
 import { isUpToDate, upToDate } from "#cluster/update/up-to-date.ts";
@@ -40,6 +41,7 @@ const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   Paused: paused,
   Progressing: progressing,
   Ready: ready,
+  Stalled: stalled,
   TLSReady: tlsReady,
   UpToDate: upToDate,
 };
@@ -90,6 +92,7 @@ const OF_THE_PRESENT: readonly string[] = [
   "AuthReady",
   "Available",
   "Degraded",
+  "Stalled",
   "TLSReady",
   "UpToDate",
 ] satisfies ConditionType[];
@@ -120,7 +123,8 @@ export function failingStatus(
 export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): boolean {
   const before = snapshot.cluster.status?.conditions ?? [];
   const isOld = ({ type, reason }: { type: string; reason: string }) =>
-    reason === "Forming" && before.some((condition) => condition.type === type && condition.reason === reason);
+    (reason === "Forming" || reason === "NotStalled") &&
+    before.some((condition) => condition.type === type && condition.reason === reason);
   return isQuiet(snapshot) && status.conditions?.every(isOld) === true;
 }
 

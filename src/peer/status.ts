@@ -73,7 +73,7 @@ export function postponeStatusMs(snapshot: PeerSnapshot): number {
 
 /** The status while all passes of the peer fail. */
 export const failingStatus: Failing<Pick<EtcdPeer, "metadata" | "status">, EtcdPeerStatus> = (peer, ...failure) =>
-  unknownStatus(peer, "Ready", ...failure);
+  unknownStatus(peer, ["Ready"], ...failure);
 
 /** Reasons of the condition by rule; other waits have Waiting. */
 const REASON_OF_RULE: Readonly<Record<string, PeerReason>> = {

@@ -335,5 +335,8 @@ test("the status is written only when it differs, and an observation's error is 
   expect(controller.subjectOf({ namespace: "foo", name: "none" })).toBeUndefined();
   expect(await controller.writeFailing({ namespace: "foo", name: "none" }, "x", signal)).toBeUndefined();
   await controller.writeFailing(KEY, "a defect", signal);
-  expect(written).toMatchObject([{ phase: "Failed" }, { conditions: [{ reason: "InternalError" }] }]);
+  expect(written).toMatchObject([
+    { phase: "Failed" },
+    { conditions: [{ reason: "InternalError" }, { type: "Ready" }] },
+  ]);
 });

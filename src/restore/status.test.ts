@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
 import type { EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
+import { kstatusOf } from "#kit/kstatus.ts";
 import {
   BY_URL,
   claimAt,
@@ -34,12 +35,20 @@ function statusOf(snapshot: RestoreSnapshot, resting?: Parameters<typeof planRes
   return restoreStatus(snapshot, planRestore(snapshot, resting));
 }
 
-/** Phase, status of both conditions, and their common reason and message. */
+/** Phase, status of Complete and Failed, and the common reason and message of all conditions. */
 function verdictText(snapshot: RestoreSnapshot, resting?: Parameters<typeof planRestore>[1]): string {
   const { phase, conditions = [] } = statusOf(snapshot, resting);
-  const [complete, ill] = conditions;
-  expect(conditions.map(({ type }) => type)).toEqual(["Complete", "Failed"]);
-  expect([ill?.reason, ill?.message]).toEqual([complete?.reason, complete?.message]);
+  const [complete, ill, ready] = conditions;
+  const isStalled = ill?.status === "True";
+  expect(conditions.map(({ type }) => type)).toEqual([
+    "Complete",
+    "Failed",
+    "Ready",
+    ...(isStalled ? ["Stalled"] : []),
+  ]);
+  expect(ready?.status).toBe(complete?.status);
+  for (const { reason, message } of conditions)
+    expect([reason, message]).toEqual([complete?.reason, complete?.message]);
   return `${phase} ${complete?.status} ${ill?.status} ${complete?.reason}: ${complete?.message}`;
 }
 
@@ -58,7 +67,7 @@ test("a running restore's status has its progress, object URL, Jobs and future c
     clusterID: CLUSTER_ID,
     jobNames: [0, 1, 2].map((n) => `restore-${UID}-${n}`),
     startTime: NOW,
-    conditions: ["Complete", "Failed"].map((type) => ({
+    conditions: ["Complete", "Failed", "Ready"].map((type) => ({
       ...{ type, status: "False", reason: "Restoring", message: "0 of 3 claims are filled" },
       ...{ observedGeneration: 1, lastTransitionTime: NOW },
     })),
@@ -102,14 +111,14 @@ test("a condition keeps its transition time while its status is unchanged", () =
     message: "m",
     status: "False" as const,
   };
-  const conditions = ["Complete", "Failed", "Other"].map((type) => ({ ...before, type }));
+  const conditions = ["Complete", "Failed", "Other", "Ready"].map((type) => ({ ...before, type }));
   const times = (status: EtcdRestoreStatus) =>
     status.conditions?.map(({ type, lastTransitionTime }) => `${type} ${lastTransitionTime}`);
   expect(times(statusOf(restore({ status: { conditions } })))).toEqual(
     conditions.map(({ type }) => `${type} ${MADE_AT}`),
   );
   const failing = failingStatus(etcdRestore({ status: { conditions } }), "a defect", Date.parse(NOW));
-  expect(times(failing)).toEqual([`Complete ${NOW}`, `Failed ${MADE_AT}`, `Other ${MADE_AT}`]);
+  expect(times(failing)).toEqual([`Complete ${NOW}`, `Failed ${MADE_AT}`, `Other ${MADE_AT}`, `Ready ${NOW}`]);
   const { generation: _, ...metadata } = running.restore.metadata;
   expect(statusOf({ ...running, restore: { ...running.restore, metadata } }).observedGeneration).toBe(0);
 });
@@ -379,18 +388,27 @@ test("an existing foreign claim fails the restore, and is waited for while it is
   expect(verdictText(withMember(running, 1, { filling: { job: theirs, pods: [] } }))).toContain("NameTaken: Job");
 });
 
-test("an observation's error makes Complete Unknown, unless the restore has ended", () => {
+test.each<[string, RestoreSnapshot, string]>([
+  ["in progress", running, "InProgress"],
+  ["failed", failing([ended(2, failure("NoSuchObject", "none"))]), "Failed"],
+  ["complete", restore({ stage: "ready" }), "Current"],
+])("kstatus sees a restore that is %s as such", (_, snapshot, expected) =>
+  expect(kstatusOf({ ...snapshot.restore, status: statusOf(snapshot) })).toBe(expected)); // biome-ignore format: a table
+
+test("an observation's error makes Complete and Ready Unknown, unless the restore has ended", () => {
   const status = failingStatus(etcdRestore({ status: { phase: "Pending" } }), "a defect", Date.parse(NOW));
   expect(status).toMatchObject({
     phase: "Pending",
     conditions: [
       { type: "Complete", status: "Unknown", reason: "InternalError", message: "a defect", observedGeneration: 1 },
+      { type: "Ready", status: "Unknown", reason: "InternalError", message: "a defect", observedGeneration: 1 },
     ],
   });
   for (const phase of ["Completed", "Failed"] as const)
     expect(failingStatus(etcdRestore({ status: { phase } }), "a defect", 0)).toEqual({ phase });
   const { generation: _, ...metadata } = etcdRestore().metadata;
   expect(failingStatus({ ...etcdRestore(), metadata }, "a defect", 0).conditions).toMatchObject([
+    { observedGeneration: 0 },
     { observedGeneration: 0 },
   ]);
 });

@@ -38,7 +38,7 @@ export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>
 
 /** The status while all passes of the restore fail. When it has ended, its status does not change. */
 export const failingStatus: Failing<EtcdRestore, EtcdRestoreStatus> = (restore, ...failure) =>
-  hasEnded({ restore }) ? (restore.status ?? {}) : unknownStatus(restore, "Complete", ...failure);
+  hasEnded({ restore }) ? (restore.status ?? {}) : unknownStatus(restore, ["Complete", "Ready"], ...failure);
 
 /** Time of the first observation that could start. The wait for a running EtcdBackup does not count. */
 function startOf({ startTime }: EtcdRestoreStatus, { reason }: Verdict, now: string): EtcdRestoreStatus {
@@ -118,8 +118,13 @@ function deletionText(plan: Plan<RestoreStep>): string {
 function conditionsOf(snapshot: RestoreSnapshot, verdict: Verdict) {
   const { phase } = verdict;
   const before = snapshot.restore.status?.conditions ?? [];
-  const said = condition(snapshot, before, "Complete", phase === "Completed", verdict);
-  return condition(snapshot, said, "Failed", phase === "Failed", verdict);
+  const isComplete = phase === "Completed";
+  const hasFailed = phase === "Failed";
+  const is = { Complete: isComplete, Failed: hasFailed, Ready: isComplete, ...(hasFailed ? { Stalled: true } : {}) };
+  return Object.entries(is satisfies Partial<Record<RestoreConditionType, boolean>>).reduce(
+    (all, [type, isTrue]) => condition(snapshot, all, type, isTrue, verdict),
+    before,
+  );
 }
 
 type Conditions = NonNullable<EtcdRestoreStatus["conditions"]>;
@@ -127,7 +132,7 @@ type Conditions = NonNullable<EtcdRestoreStatus["conditions"]>;
 function condition(
   snapshot: RestoreSnapshot,
   others: Conditions,
-  type: RestoreConditionType,
+  type: string,
   isTrue: boolean,
   { reason, message }: Word,
 ): Conditions {

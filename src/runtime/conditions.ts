@@ -38,13 +38,17 @@ export function withCondition(
  */
 export type Failing<T, Status> = (object: T, because: string, nowMs: number, reason?: FailingReason) => Status;
 
-/** The status with this condition Unknown, because all passes of the object fail. Everything else stays. */
+/** The status with these conditions Unknown, because all passes of the object fail. Everything else stays. */
 export function unknownStatus<Status extends { readonly conditions?: Condition[] | undefined }>(
   { metadata, status }: { readonly metadata: { readonly generation?: number }; readonly status?: Status | undefined },
-  type: string,
+  types: readonly string[],
   ...[because, nowMs, reason = "InternalError"]: [because: string, nowMs: number, reason?: FailingReason]
 ): Status {
   const observedGeneration = metadata.generation ?? 0;
-  const condition = { type, status: "Unknown" as const, reason, message: because, observedGeneration };
-  return { ...status, conditions: withCondition(status?.conditions ?? [], condition, rfc3339(nowMs)) } as Status;
+  const unknown = { status: "Unknown" as const, reason, message: because, observedGeneration };
+  const conditions = types.reduce(
+    (all, type) => withCondition(all, { type, ...unknown }, rfc3339(nowMs)),
+    status?.conditions ?? [],
+  );
+  return { ...status, conditions } as Status;
 }

@@ -35,7 +35,7 @@ function writerOf(cached: Toy | undefined) {
     resource: TOYS,
     cache: { get },
     clock: { wallMs: () => NOW },
-    failing: (object, ...failure) => unknownStatus(object, "Ready", ...failure),
+    failing: (object, ...failure) => unknownStatus(object, ["Ready"], ...failure),
   });
   return { writer, replace, get };
 }
@@ -92,6 +92,6 @@ test("a failure of an object that is gone is not reported", async () => {
 });
 
 test("a failing object without status and generation gets the condition Unknown", () => {
-  const status = unknownStatus<NonNullable<Toy["status"]>>({ metadata: {} }, "Complete", "a defect", NOW);
+  const status = unknownStatus<NonNullable<Toy["status"]>>({ metadata: {} }, ["Complete"], "a defect", NOW);
   expect(status).toMatchObject({ conditions: [{ type: "Complete", status: "Unknown", observedGeneration: 0 }] });
 });

@@ -106,6 +106,7 @@ test("runs are computed once per snapshot, and calendars once per schedule", () 
 
 test("runs are counted from the creation of a new schedule, else from now", () => {
   expect(newSinceMs(schedule({ status: {} }))).toBe(MADE_MS);
+  expect(newSinceMs(schedule({ status: { observedGeneration: 0 } }))).toBe(MADE_MS);
   expect(newSinceMs(schedule({ status: { observedGeneration: 3 } }))).toBe(NOW);
   expect(newSinceMs(schedule({ status: {}, atMs: MADE_MS - HOUR }))).toBe(MADE_MS - HOUR);
 });

@@ -130,5 +130,6 @@ function sinceOf({ schedule, takenAtMs }: Seen): number | undefined {
 
 /** New start of counting: the creation for a schedule that was never observed, else now. */
 export function newSinceMs({ schedule, takenAtMs }: Seen): number {
-  return schedule.status?.observedGeneration === undefined ? Math.min(madeAtMs(schedule), takenAtMs) : takenAtMs;
+  const isNew = (schedule.status?.observedGeneration ?? 0) === 0;
+  return isNew ? Math.min(madeAtMs(schedule), takenAtMs) : takenAtMs;
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { kstatusOf } from "#kit/kstatus.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { archiveOf, counted, etcdBackupSchedule, MADE_MS, run, schedule, source } from "#kit/snapshots/schedule.ts";
 import { planSchedule } from "#schedule/plan.ts";
@@ -30,9 +31,9 @@ describe("conditions BackupReady and Ready show", () => {
   test.each<[string, ScheduleSnapshot, readonly string[]]>([
     ["no backup yet and the next due time before the first run", schedule(), [NONE, NEXT]],
     ["no due time yet before the schedule is recorded", schedule({ status: {} }), [NONE, "Ready True Scheduled: the first due time is determined next"]],
-    ["a suspended schedule", schedule({ spec: { suspend: true } }), [NONE, "Ready False Suspended: spec.suspend is true: no backups are made"]],
-    ["an invalid time zone", schedule({ spec: { timeZone: "Mars" } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
-    ["an invalid time zone rather than a suspension", schedule({ spec: { timeZone: "Mars", suspend: true } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
+    ["a suspended schedule", schedule({ spec: { suspend: true } }), [NONE, "Ready True Suspended: spec.suspend is true: no backups are made"]],
+    ["an invalid time zone", schedule({ spec: { timeZone: "Mars" } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC', 'Stalled True SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
+    ["an invalid time zone rather than a suspension", schedule({ spec: { timeZone: "Mars", suspend: true } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC', 'Stalled True SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
     ["a run that waits for a running backup", schedule({ status: STATUS, backups: [active] }), [NONE, "Ready True BackupRunning: a backup was due at 2026-01-01T12:00:00Z, but EtcdBackup nightly-20260101-110000 has not ended"]],
     ["a running backup for which no run waits", schedule({ backups: [active] }), [NONE, NEXT]],
     ["the latest good backup", schedule({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
@@ -45,8 +46,20 @@ describe("conditions BackupReady and Ready show", () => {
     ["a sleeping cluster for which a run waits", schedule({ cluster: ASLEEP, status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}; the backup that was due at 2026-01-01T12:00:00Z waits`]],
     ["a sleeping cluster without a backup", schedule({ cluster: ASLEEP }), [`${NONE}; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
     ["a failed backup of a sleeping cluster", schedule({ cluster: ASLEEP, backups: [run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", `Ready True ClusterAsleep: ${SLEEPS}`]],
-    ["a suspended schedule of a sleeping cluster", schedule({ cluster: ASLEEP, spec: { suspend: true } }), [`${NONE}; ${SLEEPS}`, "Ready False Suspended: spec.suspend is true: no backups are made"]],
+    ["a suspended schedule of a sleeping cluster", schedule({ cluster: ASLEEP, spec: { suspend: true } }), [`${NONE}; ${SLEEPS}`, "Ready True Suspended: spec.suspend is true: no backups are made"]],
   ])("%s", (_, snapshot, expected) => expect(conditionTexts(snapshot)).toEqual(expected)); // biome-ignore format: a table
+
+  test("Stalled until the spec is no longer refused", () => {
+    const refused = schedule({ spec: { timeZone: "Mars" } });
+    const before = statusOf(refused);
+    expect(kstatusOf({ ...refused.schedule, status: before })).toBe("Failed");
+    const edited = schedule({ status: before });
+    const status = statusOf(edited);
+    expect(status.conditions?.find(({ type }) => type === "Stalled")).toMatchObject({ status: "False" });
+    expect(kstatusOf({ ...edited.schedule, status })).toBe("Current");
+    const suspended = schedule({ spec: { suspend: true } });
+    expect(kstatusOf({ ...suspended.schedule, status: statusOf(suspended) })).toBe("Current");
+  });
 
   /** BackupReady one and a half hours after the latest good backup, which is of eleven, or as given. */
   const ready = (given: Parameters<typeof schedule>[0]) =>

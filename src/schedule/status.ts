@@ -32,7 +32,7 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
 
 /** The status while all passes of the schedule fail. */
 export const failingStatus: Failing<EtcdBackupSchedule, EtcdBackupScheduleStatus> = (schedule, ...failure) =>
-  unknownStatus(schedule, "Ready", ...failure);
+  unknownStatus(schedule, ["Ready"], ...failure);
 
 /** Spec and start for counting due times. */
 function countedOf(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "counted"> {
@@ -104,7 +104,14 @@ type Conditions = NonNullable<EtcdBackupScheduleStatus["conditions"]>;
 function conditionsOf(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): Conditions {
   const said = snapshot.schedule.status?.conditions ?? [];
   const ready = hindrance(plan, snapshot) ?? readyWord(snapshot);
-  return condition(snapshot, condition(snapshot, said, "Ready", ready), "BackupReady", backupReadyWord(snapshot));
+  const isStalled = ready.reason === "SpecRefused";
+  const stalls = isStalled || said.some(({ type }) => type === "Stalled");
+  const words = {
+    Ready: ready,
+    BackupReady: backupReadyWord(snapshot),
+    ...(stalls ? { Stalled: { ...ready, isTrue: isStalled } } : {}),
+  } satisfies Partial<Record<ScheduleConditionType, Word>>;
+  return Object.entries(words).reduce((all, [type, word]) => condition(snapshot, all, type, word), said);
 }
 
 /** What keeps the plan from being executed. */
@@ -120,12 +127,7 @@ function hindrance(plan: Plan<ScheduleStep>, { archiveNamesake }: ScheduleSnapsh
   return { isTrue: false, reason: "NameTaken", message: plan.because };
 }
 
-function condition(
-  snapshot: ScheduleSnapshot,
-  others: Conditions,
-  type: ScheduleConditionType,
-  word: Word,
-): Conditions {
+function condition(snapshot: ScheduleSnapshot, others: Conditions, type: string, word: Word): Conditions {
   const { isTrue, reason, message } = word;
   const observedGeneration = generationOf(snapshot.schedule);
   const status = isTrue ? ("True" as const) : ("False" as const);

@@ -26,7 +26,7 @@ export function readyWord(snapshot: ScheduleSnapshot): Word {
   const calendar = calendarFor(snapshot);
   if (typeof calendar === "string") return { isTrue: false, reason: "SpecRefused", message: calendar };
   if (snapshot.schedule.spec.suspend)
-    return { isTrue: false, reason: "Suspended", message: "spec.suspend is true: no backups are made" };
+    return { isTrue: true, reason: "Suspended", message: "spec.suspend is true: no backups are made" };
   const { dueMs, heldMs, nextMs } = runsOf(snapshot);
   if (isClusterAsleep(snapshot)) {
     const held = heldMs === undefined ? "" : `; the backup that was due at ${rfc3339(heldMs)} waits`;

@@ -84,8 +84,11 @@ const STORIES: readonly Story[] = [
   {
     name: "replace",
     async tell({ kube, namespace, diary }) {
-      const first = await diary.need("it is created", () =>
+      const made = await diary.need("it is created", () =>
         kube.create(ETCD_PEERS, peer(namespace, "a", { labels: { of: "story" } }), OPTIONS),
+      );
+      const first = await diary.need("the first write stores the default of the status", () =>
+        kube.replace(ETCD_PEERS, made, OPTIONS),
       );
       const replaced = (line: string, object: Draft<EtcdPeer>) =>
         diary.note(line, () => kube.replace(ETCD_PEERS, object, OPTIONS));
@@ -277,8 +280,9 @@ const STORIES: readonly Story[] = [
       const before = await kube.create(ETCD_PEERS, peer(namespace, "before"), OPTIONS);
       const { resourceVersion } = before.metadata;
       const made = await kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS);
-      await kube.replace(ETCD_PEERS, made, OPTIONS);
-      await kube.replace(ETCD_PEERS, { ...made, status: { memberID: "1" } }, { signal, subresource: "status" });
+      const stored = await kube.replace(ETCD_PEERS, made, OPTIONS);
+      await kube.replace(ETCD_PEERS, stored, OPTIONS);
+      await kube.replace(ETCD_PEERS, { ...stored, status: { memberID: "1" } }, { signal, subresource: "status" });
       await kube.delete(ETCD_PEERS, { namespace, name: "a" }, { signal, preconditions: { uid: made.metadata.uid } });
       await kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS);
       await kube.create(ETCD_PEERS, peer(namespace, "end"), OPTIONS);

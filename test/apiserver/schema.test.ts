@@ -69,6 +69,20 @@ describe("manifests as users write them", () => {
     });
   });
 
+  test("a new object has observedGeneration 0 until the operator has seen it, and later edits keep its status", async () => {
+    const { metadata, ...fresh } = await clusterOf("unseen");
+    expect(fresh.status).toEqual({ observedGeneration: 0 });
+    const ref = { namespace, name: "unseen" };
+    const listed = await kube.list(ETCD_CLUSTERS, { namespace }, OPTIONS);
+    expect(listed.items.find(({ metadata: { name } }) => name === "unseen")?.status).toEqual({ observedGeneration: 0 });
+    const told = { observedGeneration: metadata.generation ?? 0, replicas: 3 };
+    await kube.patch(ETCD_CLUSTERS, ref, { status: told }, { signal, type: "merge", subresource: "status" });
+    const { status } = await edit(ETCD_CLUSTERS, "unseen", { replicas: 5 });
+    expect(status).toEqual(told);
+    const { status: _, ...whole } = await kube.get(ETCD_CLUSTERS, ref, OPTIONS);
+    expect((await kube.replace(ETCD_CLUSTERS, whole, OPTIONS)).status).toEqual(told);
+  });
+
   test("the number of members may be changed to five", async () => {
     await clusterOf("scaled");
     expect((await edit(ETCD_CLUSTERS, "scaled", { replicas: 5 })).spec.replicas).toBe(5);
@@ -489,7 +503,7 @@ describe("subresources and output:", () => {
     expect({ ...told.status, ...told.spec }).toMatchObject({ ready: "3/3", replicas: 3 });
     expect(told.metadata.generation).toBe(made.metadata.generation);
     const edited = await edit(ETCD_CLUSTERS, "apart", { replicas: 5 });
-    expect(edited.status).toEqual({ ready: "3/3" });
+    expect(edited.status).toEqual({ observedGeneration: 0, ready: "3/3" });
   });
 
   test("an unknown field is dropped, and refused with strict validation", async () => {

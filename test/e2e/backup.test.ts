@@ -228,7 +228,12 @@ describe("a backup to S3", () => {
     await backups.backUp("old", spec, "v1alpha1");
     const { status, metadata } = await backups.until("old", "Failed", 60_000);
     expect(status?.objectURL).toContain(`s3://nowhere/${namespace.name}/old-${metadata.uid}.db?`);
-    expect(status?.conditions).toMatchObject([{ type: "Complete" }, { type: "Failed", reason: "NoSuchBucket" }]);
+    expect(status?.conditions).toMatchObject([
+      { type: "Complete" },
+      { type: "Failed", reason: "NoSuchBucket" },
+      { type: "Ready", status: "False" },
+      { type: "Stalled", status: "True" },
+    ]);
     const alpha = await cluster.json<EtcdBackup>("get", "etcdbackups.v1alpha1.etcd.improbable.io", "old");
     expect(alpha).toMatchObject({ spec, status: { phase: "Failed" } });
   });

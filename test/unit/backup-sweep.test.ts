@@ -272,7 +272,7 @@ const scenarios: readonly Scenario[] = [
   {
     name: "a backup",
     spec: {},
-    mustWrite: ["create nightly", "status Completed Completed,Completed"],
+    mustWrite: ["create nightly", "status Completed Completed,Completed,Completed"],
     end: (world) => {
       expect(world.backup?.status).toMatchObject({ phase: "Completed", object: { revision: "12" } });
       expect([...world.stored]).toEqual([world.backup?.status?.objectKey]);
@@ -336,6 +336,7 @@ const scenarios: readonly Scenario[] = [
       expect(conditions?.map(({ type, status }) => `${type} ${status}`)).toEqual([
         "Complete True",
         "Failed False",
+        "Ready True",
         "Verified True",
       ]);
       expect(world.all(JOBS.plural)).toHaveLength(2);

@@ -15,7 +15,8 @@ function schedule(
   more: object = {},
 ): EtcdBackupSchedule {
   const told = Object.entries(conditions).map(([type, message]) => ({
-    ...{ type, status: message.startsWith("no ") ? ("False" as const) : ("True" as const), reason: "R", message },
+    ...{ type, status: message.startsWith("no ") ? ("False" as const) : ("True" as const), message },
+    reason: message.startsWith("suspended") ? "Suspended" : "R",
     ...{ observedGeneration: 1, lastTransitionTime: TIME },
   }));
   const made = etcdBackupSchedule({ spec, status: { conditions: told, ...more } });
@@ -29,7 +30,7 @@ function snapshot(schedules: readonly EtcdBackupSchedule[], status: object = {})
 
 const good = schedule("a", { Ready: "next", BackupReady: "stored" });
 const bad = schedule("b", { Ready: "next", BackupReady: "no backup" });
-const asleep = schedule("c", { Ready: "no backups are made", BackupReady: "stored" }, { suspend: true });
+const asleep = schedule("c", { Ready: "suspended: none is made", BackupReady: "stored" }, { suspend: true });
 const stuck = schedule("d", { Ready: "no right", BackupReady: "stored" });
 const fresh = schedule("e", {});
 const half = schedule("f", { Ready: "next" });
@@ -41,7 +42,7 @@ describe("BackupReady", () => {
     ["is False when one of two schedules has no good backup", [good, bad], "False BackupMissing: b: no backup"],
     ["is False when a schedule creates no backups", [stuck, bad], "False BackupMissing: d: no right; b: no backup"],
     ["ignores a suspended schedule when another schedule is active", [good, asleep], "True BackedUp: a: stored"],
-    ["is False when the only schedule is suspended", [asleep], "False BackupMissing: c: no backups are made"],
+    ["is False when the only schedule is suspended", [asleep], "False BackupMissing: c: suspended: none is made"],
     ["is False when a schedule has no status yet", [fresh], "False BackupMissing: e: it has no status yet"],
     ["is False when a schedule lacks its condition BackupReady", [half], "False BackupMissing: f: it has no status yet"],
     ["is True with the messages of two good schedules", [good, schedule("g", { Ready: "next", BackupReady: "stored, too" })], "True BackedUp: a: stored; g: stored, too"],

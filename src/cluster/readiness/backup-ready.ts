@@ -28,7 +28,7 @@ export function backupReady({ snapshot }: Pick<Case, "snapshot">): Verdict | und
 function lackOf(schedule: EtcdBackupSchedule): string | undefined {
   const lack = ["Ready", "BackupReady"]
     .map((type) => conditionOf(schedule, type))
-    .find((each) => each?.status !== "True");
+    .find((each) => each?.status !== "True" || each.reason === "Suspended");
   if (conditionOf(schedule, "BackupReady") === undefined) return `${schedule.metadata.name}: it has no status yet`;
   return lack === undefined ? undefined : `${schedule.metadata.name}: ${lack.message}`;
 }

@@ -185,6 +185,8 @@ describe("conditions while members cannot get the requested release yet", () => 
       expect(said(given, "Ready")).toEqual(ready);
       expect(said(given, "UpToDate")).toEqual(upToDate);
       expect(said(given, "Progressing")).toEqual(progressing);
+      const isStalled = progressing[1] === "BackupFailed" || upToDate[1] === "NoVersionPath";
+      expect(said(given, "Stalled")[0]).toBe(isStalled ? "True" : "False");
     },
   );
 

@@ -1,4 +1,5 @@
 import { versionSchema } from "#api/common-schema.ts";
+import { GROUP } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
@@ -110,6 +111,8 @@ export class ApiServer {
   readonly #random: Random;
   readonly #nowMs: () => number;
   readonly #onWrite: (write: ApiWrite) => void;
+  /** Objects that are stored without a status: the API server answers with the default of the CRD (src/api/crd.ts). */
+  readonly #withoutStatus = new WeakSet<KubeObject>();
   #uids = 0;
 
   constructor(options: { random: Random; nowMs: () => number; onWrite: (write: ApiWrite) => void }) {
@@ -162,7 +165,11 @@ export class ApiServer {
       creationTimestamp: rfc3339(this.#nowMs()),
       ...(isClaim ? { finalizers: [CLAIM_PROTECTION] } : {}),
     };
-    return this.#store(actor, "create", resource, undefined, { ...rest, ...spec, metadata } as KubeObject) as T;
+    const status = resource.group === GROUP ? { status: { observedGeneration: 0 } } : {};
+    const object = { ...rest, ...spec, ...status, metadata } as KubeObject;
+    const made = this.#store(actor, "create", resource, undefined, object);
+    if (resource.group === GROUP) this.#withoutStatus.add(made);
+    return made as T;
   }
 
   /** A PUT, with uid and resourceVersion as preconditions. */
@@ -317,12 +324,14 @@ export class ApiServer {
     before: KubeObject | undefined,
     wanted: KubeObject,
   ): KubeObject {
-    if (before !== undefined && isSameData(before, wanted)) return before;
+    // The first write stores the default of the status, so it is a change.
+    const isStored = before !== undefined && !this.#withoutStatus.has(before);
+    if (isStored && isSameData(before, wanted)) return before;
     const resourceVersion = before?.metadata.resourceVersion ?? "";
     const { managedFields } = before?.metadata ?? {};
     const kept = { resourceVersion, ...(managedFields === undefined ? {} : { managedFields }) };
     const same = { ...wanted, metadata: { ...withoutNone(wanted.metadata), ...kept } };
-    if (before !== undefined && isSameData(before, same)) return before;
+    if (isStored && isSameData(before, same)) return before;
     this.version += 1;
     const written = { resourceVersion: String(this.version), ...this.#managed(actor, resource, before) };
     const after = frozen({ ...same, metadata: { ...same.metadata, ...written } });
