@@ -14,6 +14,9 @@ import { admissionPolicyNamed } from "./policy.ts";
 //   backups when there are newer ones. With a forged mark a user's backup could have older ones deleted, or let an
 //   upgrade proceed. So only the operator may set or change a mark. Every client may remove one, which keeps the backup
 //   for good.
+// Why may only the operator make an EtcdBackup with spec.archive?
+//   It is a service that never completes. Its schedule replaces it when it fails, and makes the backups without which
+//   its changes cannot be restored.
 
 type Field = "labels" | "annotations";
 
@@ -35,8 +38,13 @@ export function notByHand(field: Field, mark: string): string {
   return `metadata.${field}[${mark}] is set by the operator alone, to record ${tells}; leave it out, leave it as it was read, or remove it`;
 }
 
+/** Error for a client that makes an EtcdBackup with spec.archive. */
+export const ARCHIVES_BY_SCHEDULE =
+  "spec.archive is set by EtcdBackupSchedules alone, since changes can be restored only with backups beside them; use an EtcdBackupSchedule with spec.archive";
+
 /** The policy and its binding. @param user the operator's account */
 export function marksPolicy(user: string, labels: Readonly<Record<string, string>>) {
+  const makesArchive = "request.operation == 'CREATE' && object.?spec.?archive.hasValue()";
   const value = (object: string, field: Field, mark: string) => `${object}.metadata.?${field}[?'${mark}']`;
   return admissionPolicyNamed(`${OPERATOR}-marks`, labels, {
     matchConstraints: {
@@ -54,13 +62,19 @@ export function marksPolicy(user: string, labels: Readonly<Record<string, string
       { name: "others", expression: `request.userInfo.username != '${user}'` },
       {
         name: "marks",
-        expression: MARKS.map(([field, mark]) => `${value("object", field, mark)}.hasValue()`).join(" || "),
+        expression: [
+          ...MARKS.map(([field, mark]) => `${value("object", field, mark)}.hasValue()`),
+          `(${makesArchive})`,
+        ].join(" || "),
       },
     ],
-    validations: MARKS.map(([field, mark]) => ({
-      expression: `!${value("object", field, mark)}.hasValue() || (request.operation == 'UPDATE' && ${value("object", field, mark)} == ${value("oldObject", field, mark)})`,
-      message: notByHand(field, mark),
-      reason: "Forbidden",
-    })),
+    validations: [
+      ...MARKS.map(([field, mark]) => ({
+        expression: `!${value("object", field, mark)}.hasValue() || (request.operation == 'UPDATE' && ${value("object", field, mark)} == ${value("oldObject", field, mark)})`,
+        message: notByHand(field, mark),
+        reason: "Forbidden",
+      })),
+      { expression: `!(${makesArchive})`, message: ARCHIVES_BY_SCHEDULE, reason: "Forbidden" },
+    ],
   });
 }

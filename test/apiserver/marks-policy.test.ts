@@ -11,8 +11,8 @@ import { startShipped } from "#kit/servers/shipped.ts";
 import { schedule } from "#kit/snapshots/schedule.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft } from "#kube/kinds.ts";
-import { backupFor } from "#schedule/desired/backup.ts";
-import { notByHand } from "../../scripts/marks-policy.ts";
+import { archiveFor, backupFor } from "#schedule/desired/backup.ts";
+import { ARCHIVES_BY_SCHEDULE, notByHand } from "../../scripts/marks-policy.ts";
 
 // Only the operator may mark an EtcdBackup as made by a schedule. A real API server with the shipped manifests decides.
 // The requests come from an account with every right, or from the operator's account.
@@ -76,6 +76,23 @@ describe("a user with the right to create EtcdBackups", () => {
     const { uid, labels } = await admin.get(ETCD_BACKUPS, plain.metadata, OPTIONS).then(({ metadata: now }) => now);
     expect(labels).toEqual({ team: "storage" });
     await admin.delete(ETCD_BACKUPS, plain.metadata, { ...OPTIONS, preconditions: { uid } });
+  });
+
+  test("may not create an EtcdBackup with spec.archive, and may edit the one that the operator has created", async () => {
+    const made = archiveFor(schedule({ spec: { archive: {} } }).schedule)!;
+    const byHand = { ...made, metadata: { namespace, name: "by-hand" } };
+    await expect(admin.create(ETCD_BACKUPS, byHand, OPTIONS)).rejects.toThrow(ARCHIVES_BY_SCHEDULE);
+    const { archive: _, ...snapshot } = byHand.spec!;
+    const { metadata } = await admin.create(ETCD_BACKUPS, { ...byHand, spec: snapshot }, OPTIONS);
+    await admin.delete(ETCD_BACKUPS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
+    const archive = await operator.create(
+      ETCD_BACKUPS,
+      { ...made, metadata: { ...made.metadata, namespace } },
+      OPTIONS,
+    );
+    const labels = { team: "storage" };
+    const edited = await admin.patch(ETCD_BACKUPS, archive.metadata, { metadata: { labels } }, MERGE);
+    expect(edited.metadata.labels).toMatchObject(labels);
   });
 
   test("may not change these labels and annotations of an EtcdBackup, and may remove each", async () => {

@@ -143,7 +143,7 @@ export const archiveSchema = z
       .describe("Changes older than this are deleted: a restore can choose a time this far back."),
   })
   .describe(
-    "Stores every change as it happens, instead of one snapshot, in the folder changes beside the cluster's snapshots; it never completes. With a snapshot and the changes after it, an EtcdRestore brings back any revision or time.",
+    "Set by an EtcdBackupSchedule with spec.archive alone. Stores every change as it happens, instead of one snapshot, in the folder changes beside the cluster's snapshots; it never completes. With a snapshot and the changes after it, an EtcdRestore brings back any revision or time.",
   );
 
 /**
