@@ -17,6 +17,7 @@ import { marksPolicy } from "./marks-policy.ts";
 import { LABELS, type Manifest, OPERATOR_NAMESPACE, OPERATOR_USER, own } from "./own.ts";
 import { peopleRoles } from "./people-roles.ts";
 import { rights, type SecretsReach } from "./rights.ts";
+import { schedulePolicy } from "./schedule-policy.ts";
 
 export { OPERATOR_NAMESPACE, OPERATOR_USER } from "./own.ts";
 
@@ -67,6 +68,7 @@ export function operatorManifests(
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     ...(marksPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
     ...(definitionsPolicy(LABELS) as unknown as Manifest[]),
+    ...(schedulePolicy(LABELS) as unknown as Manifest[]),
     leaseFlow(),
     {
       apiVersion: "policy/v1",
