@@ -177,7 +177,7 @@ export const STORAGE_IS_FIXED = {
  */
 export const ATOMIC = { "x-kubernetes-list-type": "atomic" };
 export const SET = { "x-kubernetes-list-type": "set" };
-/** A list of objects, merged by this field, whose values are unique. */
+/** A list of objects that are merged by this field. Its values are unique in the list. */
 export function mapBy(key: string) {
   return { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key] };
 }
