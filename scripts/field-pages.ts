@@ -19,7 +19,11 @@ interface Definition {
   readonly metadata: { readonly name: string };
   readonly spec: {
     readonly names: { readonly kind: string };
-    readonly versions: readonly { readonly name: string; readonly schema: { readonly openAPIV3Schema: Field } }[];
+    readonly versions: readonly {
+      readonly name: string;
+      readonly storage: boolean;
+      readonly schema: { readonly openAPIV3Schema: Field };
+    }[];
   };
 }
 
@@ -56,7 +60,7 @@ export function fieldPages(): Readonly<Record<string, string>> {
 
 function fieldPage({ spec: { names, versions } }: Definition): string {
   const isEdited = names.kind === "EtcdCluster";
-  const sections = versions.flatMap(({ name, schema: { openAPIV3Schema: whole } }) => {
+  const sections = versions.flatMap(({ name, storage, schema: { openAPIV3Schema: whole } }) => {
     const { spec = {}, status = {} } = whole.properties ?? {};
     const heads = ["field", "type", "default", "what it is"];
     return [
@@ -68,10 +72,12 @@ function fieldPage({ spec: { names, versions } }: Definition): string {
         rowsOf(spec, "").map(({ path, cells }) => (isEdited ? [...cells, editOf(path)] : cells)),
       ),
       "### status",
-      table(
-        ["field", "type", "what it is"],
-        rowsOf(status, "").map(({ cells: [path = "", type = "", , meaning = ""] }) => [path, type, meaning]),
-      ),
+      storage
+        ? table(
+            ["field", "type", "what it is"],
+            rowsOf(status, "").map(({ cells: [path = "", type = "", , meaning = ""] }) => [path, type, meaning]),
+          )
+        : (status.description ?? ""),
     ];
   });
   return page(

@@ -17,7 +17,7 @@ import {
   MAX_USER_NAME_LENGTH,
   WEBHOOKS,
 } from "#api/names.ts";
-import { type JsonSchema, structural } from "#api/structural.ts";
+import { type JsonSchema, structural, withoutDescriptions } from "#api/structural.ts";
 import { backupSpecSchema as backupSpecV1alpha1 } from "#api/v1alpha1/backup-schema.ts";
 import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-schema.ts";
 import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
@@ -302,6 +302,8 @@ function conversionBy(operatorNamespace: string) {
 
 function versionOf(definition: Definition, name: string, spec: z.ZodType) {
   const rules = definition.rules ?? [];
+  const isStored = name === definition.resource.version;
+  const status = structural(definition.status);
   const schema: JsonSchema = {
     type: "object",
     description: definition.description,
@@ -311,15 +313,23 @@ function versionOf(definition: Definition, name: string, spec: z.ZodType) {
       kind: { type: "string" },
       metadata: { type: "object" },
       spec: structural(spec),
-      // An object that the operator has not seen yet: tools compare observedGeneration with metadata.generation.
-      status: { ...structural(definition.status), default: { observedGeneration: 0 } },
+      status: {
+        ...(isStored
+          ? status
+          : {
+              ...withoutDescriptions(status),
+              description: `As in ${definition.resource.version}, which describes it.`,
+            }),
+        // An object that the operator has not seen yet: tools compare observedGeneration with metadata.generation.
+        default: { observedGeneration: 0 },
+      },
     },
     ...(rules.length === 0 ? {} : { "x-kubernetes-validations": rules }),
   };
   return {
     name,
     served: true,
-    storage: name === definition.resource.version,
+    storage: isStored,
     schema: { openAPIV3Schema: schema },
     subresources: { status: {}, ...(definition.scale === undefined ? {} : { scale: definition.scale }) },
     additionalPrinterColumns: definition.columns,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { ATOMIC } from "#api/common-schema.ts";
 import { customResourceDefinitions } from "#api/crd.ts";
-import { structural } from "#api/structural.ts";
+import { type JsonSchema, structural, withoutDescriptions } from "#api/structural.ts";
 
 const rule = [{ rule: "self > 0", message: "it must be more than 0" }];
 const cases: { name: string; given: z.ZodType; expect: object }[] = [
@@ -131,6 +131,33 @@ test("every field of the CustomResourceDefinitions has a type", () => {
   expect(untyped).toEqual([]);
 });
 
+test("withoutDescriptions removes descriptions at every level, and keeps a field of that name", () => {
+  const schema = z.object({
+    description: z.string().describe("A field."),
+    list: z.array(z.object({ a: z.string().describe("A part.") })).meta(ATOMIC),
+    map: z.record(z.string(), z.string().describe("A value.")).describe("A map."),
+  });
+  expect(withoutDescriptions(structural(schema.describe("All.")))).toEqual(
+    structural(
+      z.object({
+        description: z.string(),
+        list: z.array(z.object({ a: z.string() })).meta(ATOMIC),
+        map: z.record(z.string(), z.string()),
+      }),
+    ),
+  );
+});
+
+test("the status has descriptions in the stored version only, and the same fields in each", () => {
+  for (const { spec } of customResourceDefinitions("foo") as unknown as Definition[]) {
+    const statusOf = ({ schema }: (typeof spec.versions)[number]) => schema.openAPIV3Schema.properties.status;
+    const [stored] = spec.versions.filter(({ storage }) => storage).map(statusOf);
+    expect(JSON.stringify(stored)).toContain('"description"');
+    for (const status of spec.versions.filter(({ storage }) => !storage).map(statusOf))
+      expect(status).toEqual({ ...withoutDescriptions(stored!), description: "As in v1beta1, which describes it." });
+  }
+});
+
 test("no kind is in the category all, so that `kubectl delete all --all` deletes none of its objects", () => {
   for (const { spec } of customResourceDefinitions("foo") as unknown as Definition[])
     expect(spec.names.categories ?? []).not.toContain("all");
@@ -138,5 +165,8 @@ test("no kind is in the category all, so that `kubectl delete all --all` deletes
 
 interface Definition {
   metadata: { name: string };
-  spec: { names: { categories?: string[] }; versions: { schema: { openAPIV3Schema: object } }[] };
+  spec: {
+    names: { categories?: string[] };
+    versions: { storage: boolean; schema: { openAPIV3Schema: { properties: { status: JsonSchema } } } }[];
+  };
 }

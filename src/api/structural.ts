@@ -39,6 +39,26 @@ export function structural(schema: z.ZodType): JsonSchema {
   return rewrite(json as JsonSchema, "");
 }
 
+/** The schema without any description. Every version repeats the schema, and texts are most of it. */
+export function withoutDescriptions(node: JsonSchema): JsonSchema {
+  const { description: _, properties, items, additionalProperties, ...rest } = node;
+  return {
+    ...rest,
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(properties as Record<string, JsonSchema>).map(([name, child]) => [
+          name,
+          withoutDescriptions(child),
+        ]),
+      ),
+    }),
+    ...(items !== undefined && { items: withoutDescriptions(items as JsonSchema) }),
+    ...(additionalProperties !== undefined && {
+      additionalProperties: withoutDescriptions(additionalProperties as JsonSchema),
+    }),
+  };
+}
+
 function rewrite(node: JsonSchema, path: string): JsonSchema {
   if (node.intOrString === true) return intOrString(node);
   for (const union of ["anyOf", "allOf", "oneOf"]) {
