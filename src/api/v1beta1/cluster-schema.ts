@@ -45,7 +45,7 @@ const updateStrategySchema = z
     memberTimeout: durationSchema("10s", "24h")
       .optional()
       .describe(
-        "How long the first member that is restarted may take to become healthy, such as 10m. After that it is rolled back, and the update stops. Without it the operator's --member-timeout.",
+        "How long a member may take to become healthy after its start, such as 10m. If the first member of an update takes longer, it is rolled back and the update stops, with OnDelete too. Without it the operator's --member-timeout.",
       ),
   })
   .describe("How a running cluster is changed.");
