@@ -15,8 +15,8 @@ import type { Pod } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
 
-function member(name: string, is: { leader?: boolean; learner?: boolean } = {}) {
-  return { name, id: "1", healthy: true, leader: false, learner: false, ...is };
+function member(name: string, role: "Leader" | "Voter" | "Learner" = "Voter") {
+  return { name, id: "1", role, health: "Healthy" as const };
 }
 
 /** A pod of etcd with its own address. */
@@ -29,7 +29,7 @@ const PODS = [podAt("my-etcd-0", "10.0.0.1"), podAt("my-etcd-1", "10.0.0.2"), po
 
 /** @param silent addresses that never answer */
 function world(
-  members = [member("my-etcd-0"), member("my-etcd-1"), member("my-etcd-2", { leader: true })],
+  members = [member("my-etcd-0"), member("my-etcd-1"), member("my-etcd-2", "Leader")],
   silent: readonly string[] = [],
 ) {
   const clock = new FakeClock(NOW);
@@ -66,7 +66,7 @@ describe("a change in etcd is sent to", () => {
   });
 
   test("neither a learner nor a member with a pod that is not ready", async () => {
-    const { change, flush, state } = world([member("my-etcd-0", { learner: true }), member("my-etcd-1"), member("my-etcd-2")]);
+    const { change, flush, state } = world([member("my-etcd-0", "Learner"), member("my-etcd-1"), member("my-etcd-2")]);
     await change();
     expect(flush()).toEqual(["10.0.0.2"]);
     state.pods = [PODS[0]!, podAt("my-etcd-1", "10.0.0.2", false)];

@@ -157,8 +157,8 @@ export class EtcdCalls {
     const members = cluster.status?.members ?? [];
     const memberOf = (pod: Pod) => members.find(({ name }) => name === hostnameOf(pod));
     const seen = this.#podsOf(cluster)
-      .filter((pod) => isReady(pod) && memberOf(pod)?.learner !== true)
-      .map((pod) => ({ isLeader: memberOf(pod)?.leader === true, at: endpointOf(pod, this.#sources.identities) }))
+      .filter((pod) => isReady(pod) && memberOf(pod)?.role !== "Learner")
+      .map((pod) => ({ isLeader: memberOf(pod)?.role === "Leader", at: endpointOf(pod, this.#sources.identities) }))
       .toSorted((a, b) => Number(b.isLeader) - Number(a.isLeader));
     const dark = seen.find(({ at }) => at.is === "unknown")?.at;
     const endpoints = seen.flatMap(({ at }) => (at.is === "present" ? [at.value] : []));

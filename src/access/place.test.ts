@@ -5,7 +5,9 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { etcdOf } from "#kit/snapshots/access.ts";
 
 const deletionTimestamp = "2026-01-01T12:00:00Z";
-const members = (learner: boolean) => ({ members: [{ name: "m", id: "1", healthy: true, leader: false, learner }] });
+const members = (role: "Voter" | "Learner") => ({
+  members: [{ name: "m", id: "1", role, health: "Healthy" as const }],
+});
 const asleep = { spec: { replicas: 0 }, status: { sleep: { since: deletionTimestamp } } };
 
 test.each<[string, EtcdCluster | undefined, string | undefined]>([
@@ -15,8 +17,8 @@ test.each<[string, EtcdCluster | undefined, string | undefined]>([
   ["without a status is not ready", { ...etcdOf(), status: {} }, "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
   ["without an identity is not ready", etcdOf({}, { status: { identity: undefined } }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
   ["without members is not ready", etcdOf({}, { status: { members: [] } }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
-  ["with only learners is not ready", etcdOf({}, { status: members(true) }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
-  ["with a voter has no problem", etcdOf({}, { status: members(false) }), undefined],
+  ["with only learners is not ready", etcdOf({}, { status: members("Learner") }), "ClusterNotReady: EtcdCluster my-etcd has not formed yet"],
+  ["with a voter has no problem", etcdOf({}, { status: members("Voter") }), undefined],
   ["that sleeps is not ready", etcdOf({}, asleep), "ClusterNotReady: EtcdCluster my-etcd sleeps or is about to sleep: spec.replicas is 0"],
   ["that is about to sleep is not ready", etcdOf({}, { spec: { replicas: 0 } }), "ClusterNotReady: EtcdCluster my-etcd sleeps or is about to sleep: spec.replicas is 0"],
   ["that is paused is reported as paused", etcdOf({}, { metadata: { annotations: { [PAUSED_ANNOTATION]: "true" } } }), `Paused: EtcdCluster my-etcd is paused: the annotation ${PAUSED_ANNOTATION} is "true"`],

@@ -37,7 +37,7 @@ function isGoing({ metadata }: Pick<EtcdCluster, "metadata">): boolean {
 
 /** Whether the cluster has an etcd that can answer. */
 function hasFormed({ status }: Pick<EtcdCluster, "status">): boolean {
-  return status?.identity !== undefined && status.members?.some(({ learner }) => !learner) === true;
+  return status?.identity !== undefined && status.members?.some(({ role }) => role !== "Learner") === true;
 }
 
 /** The cluster ID in hexadecimal; "" before it is known. */

@@ -101,7 +101,12 @@ const DEFINITIONS: readonly Definition[] = [
     specs: { v1beta1: clusterSpecSchema, v1alpha1: clusterSpecV1alpha1 },
     status: clusterStatusSchema,
     columns: [
-      { name: "Ready", type: "string", jsonPath: ".status.ready", description: "Healthy voters / wanted voters" },
+      {
+        name: "Ready",
+        type: "string",
+        jsonPath: ".status.readyMembers",
+        description: "Healthy voters / wanted voters",
+      },
       {
         name: "Version",
         type: "string",

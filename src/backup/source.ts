@@ -19,7 +19,7 @@ export function lackOfSource({ backup, cluster }: BackupSnapshot): Lack | undefi
   if (cluster === undefined)
     return { reason: "ClusterNotFound", message: `this namespace has no EtcdCluster ${clusterName}` };
   const { identity, members = [], conditions = [] } = cluster.status ?? {};
-  if (identity === undefined || !members.some(({ learner }) => !learner))
+  if (identity === undefined || !members.some(({ role }) => role !== "Learner"))
     return { reason: "ClusterNotFormed", message: `EtcdCluster ${clusterName} has not formed yet` };
   const available = conditions.find(({ type }) => type === "Available");
   if (available?.status === "True" || available?.reason === "NoSpaceAlarm") return undefined;
@@ -37,7 +37,7 @@ export function endpointsOf({ backup, cluster }: BackupSnapshot): readonly strin
   // The operator of 2020 accepted addresses without a scheme.
   if (named === undefined)
     return (external?.endpoints ?? []).map((url) => (/^https?:\/\//.test(url) ? url : `http://${url}`));
-  const voters = (cluster?.status?.members ?? []).filter(({ learner }) => !learner);
+  const voters = (cluster?.status?.members ?? []).filter(({ role }) => role !== "Learner");
   const hosts = voters.map(({ name }) => peerHost(backup.metadata.namespace, named.name, name));
   // Members change while an archive runs; the client Service leads to the current ones.
   const service = `${clientServiceName(named.name)}.${backup.metadata.namespace}.svc`;

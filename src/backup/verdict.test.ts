@@ -399,7 +399,7 @@ describe("before the Job exists", () => {
     ["has no members", { cluster: available({ members: [] }) }, "ClusterNotFormed"],
     [
       "has only a learner",
-      { cluster: available({ members: [{ name: "a", id: "1", healthy: true, leader: false, learner: true }] }) },
+      { cluster: available({ members: [{ name: "a", id: "1", role: "Learner", health: "Healthy" }] }) },
       "ClusterNotFormed",
     ],
     ["is forming", { cluster: available({ conditions: [isAvailable("False", "Forming")] }) }, "ClusterNotFormed"],

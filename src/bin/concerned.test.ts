@@ -18,7 +18,12 @@ test.each([
     BEFORE,
     true,
   ],
-  ["another status is no edit", object({ ...BEFORE.metadata, resourceVersion: "2" }, { ready: "1/3" }), BEFORE, false],
+  [
+    "another status is no edit",
+    object({ ...BEFORE.metadata, resourceVersion: "2" }, { readyMembers: "1/3" }),
+    BEFORE,
+    false,
+  ],
   [
     "empty annotations instead of none are no edit",
     object({ generation: 1 }),

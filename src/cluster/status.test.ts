@@ -84,12 +84,12 @@ const cutOff = cluster({
 });
 const fourVoters = ["my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"].map((name, n) => {
   const id = cutOff.cluster.status!.identity!.initialMembers[n]?.id ?? LATER_ID;
-  return { name, id, healthy: true, leader: false, learner: false };
+  return { name, id, role: "Voter" as const, health: "Healthy" as const };
 });
 /** Records this many voters, or three, that a person added. */
 function withTheirs(snapshot: ClusterSnapshot, count = 3): ClusterSnapshot {
   const { cluster: live } = snapshot;
-  const voter = { healthy: true, leader: false, learner: false };
+  const voter = { role: "Voter" as const, health: "Healthy" as const };
   const ours = identity.initialMembers.map(({ name, id }) => ({ ...voter, name, id }));
   const theirs = ["f01", "f02", "f03", "f04"].slice(0, count).map((id) => ({ ...voter, name: `theirs.${id}`, id }));
   return { ...snapshot, cluster: { ...live, status: { ...live.status, members: [...ours, ...theirs] } } };
@@ -697,34 +697,44 @@ test("cluster status: has replicas, readyReplicas, leader, version and members o
     observedGeneration: 1,
     replicas: 3,
     readyReplicas: 3,
-    ready: "3/3",
+    readyMembers: "3/3",
     leader: "my-etcd-0",
     version: "3.6.16",
     clusterVersion: "3.6.0",
     selector: expect.stringContaining("etcd.improbable.io/cluster-name=my-etcd"),
-    members: identity.initialMembers.map(({ name, id }) => ({ name, id, healthy: true, learner: false })),
+    members: identity.initialMembers.map(({ name, id }) => ({ name, id, health: "Healthy" })),
   });
   expect(conditionOf(statusOf(settled), "ClusterIDMismatch")).toBeUndefined();
 });
 
-test("cluster status: ready and readyReplicas count only managed healthy voters", () => {
+test("cluster status: readyMembers and readyReplicas count only managed healthy voters", () => {
   const figures = (given: ClusterSnapshot) => {
-    const { ready, readyReplicas } = statusOf(given);
-    return [ready, readyReplicas];
+    const { readyMembers, readyReplicas } = statusOf(given);
+    return [readyMembers, readyReplicas];
   };
   expect(figures(cluster({ down: ["my-etcd-1"] }))).toEqual(["2/3", 2]);
   expect(figures(learning)).toEqual(["3/4", 3]);
   const { name } = statusOf(oneTheirs).members!.at(-1)!;
   const answer = present(endpointStatus(identity.clusterID, "f00", first!.id));
   const known = { ...oneTheirs, endpoints: new Map([...oneTheirs.endpoints, [name, answer]]) };
-  expect(statusOf(known).members?.map(({ healthy }) => healthy)).toEqual([true, true, true, true]);
+  expect(statusOf(known).members?.map(({ health }) => health)).toEqual(["Healthy", "Healthy", "Healthy", "Healthy"]);
   expect(figures(known)).toEqual(["3/3", 3]);
 });
 
-test("cluster status: only the leader is marked as leader", () => {
+test("cluster status: the role is that of the leader, another voter or a learner", () => {
   const status = statusOf(cluster({ leader: "my-etcd-1" }));
   expect(status.leader).toBe("my-etcd-1");
-  expect(status.members?.map(({ leader }) => leader)).toEqual([false, true, false]);
+  expect(status.members?.map(({ role }) => role)).toEqual(["Voter", "Leader", "Voter"]);
+  expect(statusOf(learning).members?.map(({ role }) => role)).toEqual(["Leader", "Voter", "Voter", "Learner"]);
+});
+
+test("cluster status: the health of a member that a person added is Unknown", () => {
+  expect(statusOf(oneTheirs).members?.map(({ health }) => health)).toEqual([
+    "Healthy",
+    "Healthy",
+    "Healthy",
+    "Unknown",
+  ]);
 });
 
 test("cluster status: fields without a value are absent", () => {
@@ -797,7 +807,7 @@ test("cluster status: a process of another cluster is reported in ClusterIDMisma
     message: expect.stringMatching(/my-etcd-1: it answers as part of cluster 0*abc instead of/),
   });
   const strange = during.members?.find(({ name }) => name === "my-etcd-1");
-  expect(strange).toMatchObject({ healthy: false, leader: false });
+  expect(strange).toMatchObject({ health: "Unhealthy", role: "Voter" });
   expect(strange).not.toHaveProperty("version");
   const after = { ...settled, cluster: { ...settled.cluster, status: during }, endpoints: endpoints(own) };
   expect(conditionOf(statusOf(after), "ClusterIDMismatch")).toMatchObject({ status: "False", reason: "SameCluster" });
@@ -841,7 +851,10 @@ test("cluster status: a recorded since is kept up to two seconds before the memb
 
 test("cluster status: a participating member that does not serve clients has no since", () => {
   const member = statusOf(unpublished(settled, "my-etcd-1")).members?.find(({ name }) => name === "my-etcd-1");
-  expect(member).toMatchObject({ healthy: false, message: "it takes part in the quorum, but does not serve clients" });
+  expect(member).toMatchObject({
+    health: "Unhealthy",
+    message: "it takes part in the quorum, but does not serve clients",
+  });
   expect(member).not.toHaveProperty("since");
 });
 

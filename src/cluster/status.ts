@@ -52,9 +52,9 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   const known = knownMembers(snapshot);
   const members = known.map((member) => memberStatus(snapshot, member));
   const own = members.filter((_, n) => known[n]?.isOurs);
-  const voters = own.filter((member) => !member.learner);
-  const healthy = voters.filter((member) => member.healthy);
-  const leader = members.find((member) => member.leader)?.name;
+  const voters = own.filter(({ role }) => role !== "Learner");
+  const healthy = voters.filter((member) => member.health === "Healthy");
+  const leader = members.find(({ role }) => role === "Leader")?.name;
   const version = oldestVersion(members) ?? cluster.status?.version;
   const identity = identityOf(snapshot);
   // The progress of an update cannot be observed while no member runs.
@@ -65,7 +65,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     observedGeneration: cluster.metadata.generation ?? 0,
     replicas: sleeps(snapshot) ? withPods(snapshot).length : snapshot.peers.length,
     readyReplicas: healthy.length,
-    ready: `${healthy.length}/${cluster.spec.replicas}`,
+    readyMembers: `${healthy.length}/${cluster.spec.replicas}`,
     selector: selectorText(memberSelector(cluster.metadata.name)),
     ...(leader === undefined ? {} : { leader }),
     ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
@@ -131,6 +131,7 @@ export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): b
 function memberStatus(snapshot: ClusterSnapshot, member: KnownMember): MemberStatus {
   const { name, id, isLearner, isOurs, health } = member;
   const status = "status" in health ? health.status : undefined;
+  const leads = status !== undefined && status.leaderId === status.memberId;
   const asleep = sleeps(snapshot) ? "it is stopped: spec.replicas is 0" : undefined;
   const isWell = health.is === "healthy" || isQuiet(snapshot);
   const why = isWell ? undefined : (asleep ?? whyUnhealthy(snapshot, name, health.why));
@@ -141,9 +142,8 @@ function memberStatus(snapshot: ClusterSnapshot, member: KnownMember): MemberSta
   return {
     name,
     id,
-    healthy: health.is === "healthy",
-    leader: status !== undefined && status.leaderId === status.memberId,
-    learner: isLearner,
+    role: isLearner ? "Learner" : leads ? "Leader" : "Voter",
+    health: health.is === "healthy" ? "Healthy" : isOurs ? "Unhealthy" : "Unknown",
     ...(version === undefined ? {} : { version }),
     ...(entriesFrom === undefined ? {} : { raftEntriesFrom: entriesFrom }),
     ...(isOurs ? { upToDate: isUpToDate(snapshot, name) } : {}),

@@ -10,7 +10,7 @@ const log: Log = { ...silentLog, info: (fields) => void logged.push(JSON.stringi
 
 function cluster(name: string, apiVersion: string, spec: object, annotations?: object): object {
   const metadata = { namespace: "foo", name, uid: `uid-of-${name}`, ...(annotations && { annotations }) };
-  return { apiVersion, kind: "EtcdCluster", metadata, spec, status: { ready: "3/3" } };
+  return { apiVersion, kind: "EtcdCluster", metadata, spec, status: { readyMembers: "3/3" } };
 }
 
 function review(desiredAPIVersion: unknown, objects: unknown, uid: unknown = "1"): object {
@@ -47,7 +47,7 @@ describe("a conversion request returns", () => {
         apiVersion: BETA,
         metadata: { name: "a", uid: "uid-of-a" },
         spec: { storage: { size: "8Gi" } },
-        status: { ready: "3/3" },
+        status: { readyMembers: "3/3" },
       },
       objects[1]!,
     ]);

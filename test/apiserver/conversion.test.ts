@@ -339,7 +339,7 @@ describe("an EtcdCluster with more content than an annotation of v1alpha1 can ho
       await expect(admin.patch(ALPHA, { namespace, name }, edit, MERGE)).rejects.toThrow(NOT_ALL_SHOWN);
     await vi.waitFor(edited, { timeout: 30_000, interval: 200 });
     const status = { ...MERGE, subresource: "status" };
-    await expect(admin.patch(ALPHA, { namespace, name }, { status: { ready: "3/3" } }, status)).rejects.toThrow(
+    await expect(admin.patch(ALPHA, { namespace, name }, { status: { readyMembers: "3/3" } }, status)).rejects.toThrow(
       NOT_ALL_SHOWN,
     );
     await expect(admin.patch(BETA, { namespace, name }, edit, MERGE)).rejects.toThrow("Make it smaller");

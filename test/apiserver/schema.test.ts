@@ -498,12 +498,12 @@ describe("subresources and output:", () => {
   test("a status update does not change the spec, and an update of the spec does not change the status", async () => {
     const made = await clusterOf("apart");
     const ref = { namespace, name: "apart" };
-    const both = { spec: { replicas: 5 }, status: { ready: "3/3" } };
+    const both = { spec: { replicas: 5 }, status: { readyMembers: "3/3" } };
     const told = await kube.patch(ETCD_CLUSTERS, ref, both, { signal, type: "merge", subresource: "status" });
-    expect({ ...told.status, ...told.spec }).toMatchObject({ ready: "3/3", replicas: 3 });
+    expect({ ...told.status, ...told.spec }).toMatchObject({ readyMembers: "3/3", replicas: 3 });
     expect(told.metadata.generation).toBe(made.metadata.generation);
     const edited = await edit(ETCD_CLUSTERS, "apart", { replicas: 5 });
-    expect(edited.status).toEqual({ observedGeneration: 0, ready: "3/3" });
+    expect(edited.status).toEqual({ observedGeneration: 0, readyMembers: "3/3" });
   });
 
   test("an unknown field is dropped, and refused with strict validation", async () => {

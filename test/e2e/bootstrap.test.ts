@@ -30,17 +30,17 @@ test("the example manifest of the talk creates three healthy voters, and all obj
     storage: { size: "8Gi", accessModes: ["ReadWriteOnce"] },
   });
   expect(status).toMatchObject({
-    ready: "3/3",
+    readyMembers: "3/3",
     readyReplicas: 3,
     replicas: 3,
     version: "3.6.16",
     clusterVersion: "3.6.0",
   });
   const peers = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
-  expect(status?.members?.map(({ name, healthy, learner }) => ({ name, healthy, learner }))).toEqual(
-    peers.map((name) => ({ name, healthy: true, learner: false })),
+  expect(status?.members?.map(({ name, health }) => ({ name, health }))).toEqual(
+    peers.map((name) => ({ name, health: "Healthy" })),
   );
-  expect(status?.members?.filter(({ leader }) => leader).map(({ name }) => name)).toEqual([status?.leader]);
+  expect(status?.members?.filter(({ role }) => role === "Leader").map(({ name }) => name)).toEqual([status?.leader]);
 
   expect(await namesOf(cluster, "etcdpeers")).toEqual(peers);
   expect(await namesOf(cluster, "replicasets")).toEqual(peers);
@@ -166,7 +166,7 @@ for (const version of ["3.5.35", "3.7.3"]) {
     const cluster = new UserCluster(namespace.name, "single");
     await cluster.create({ replicas: 1, version });
     const { status } = await cluster.untilReady();
-    expect(status).toMatchObject({ ready: "1/1", version, leader: "single-0" });
+    expect(status).toMatchObject({ readyMembers: "1/1", version, leader: "single-0" });
     await cluster.put("single-0", "key", "value");
     expect(await cluster.read("single-0", "key")).toBe("value");
   });

@@ -56,7 +56,7 @@ test("a cluster with healthy members is not Ready while its client Service has n
     using _frozen = await freezeProxy(instance);
     await cluster.create({ replicas: 1 });
     const { status } = await cluster.untilCondition("Ready", "False", "ClientServiceSilent");
-    expect(status?.ready).toBe("1/1");
+    expect(status?.readyMembers).toBe("1/1");
     expect(status?.conditions?.find(({ type }) => type === "Available")?.status).toBe("True");
   }
   await cluster.untilReady();

@@ -174,7 +174,7 @@ describe.concurrent("the problem is reported, changes no existing data, and ends
     expect(status?.conditions?.find(({ type }) => type === "Progressing")?.message).toMatch(
       /services .*my-etcd.*already exists/,
     );
-    expect(status?.ready).toBe("1/1");
+    expect(status?.readyMembers).toBe("1/1");
     // Events are written asynchronously, so they may come after the status.
     await eventually(async () => {
       const { items } = await cluster.json<Events>("get", "events.events.k8s.io");

@@ -228,7 +228,7 @@ test(
     const asked = (...words: readonly string[]) => quiet.etcdctl("my-etcd-1", at, ...words);
     await asked("put", "renewed", "1");
     expect((await asked("get", "renewed", "--print-value-only")).trim()).toBe("1");
-    expect((await quiet.untilReady()).status?.members?.every(({ healthy }) => healthy)).toBe(true);
+    expect((await quiet.untilReady()).status?.members?.every(({ health }) => health === "Healthy")).toBe(true);
     await expectGoodCertificates(quiet, { lifeMs: LIFE_MS });
   },
   RENEWED_MS + 120_000,

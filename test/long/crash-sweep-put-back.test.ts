@@ -30,7 +30,7 @@ async function mustBePutBack(world: World): Promise<void> {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   expect(ready).toMatchObject({ reason: "UpdateStopped", observedGeneration: metadata.generation });
   expect(status?.update?.stopped?.member).toBe("my-etcd-2");
-  expect(status?.ready).toBe("3/3");
+  expect(status?.readyMembers).toBe("3/3");
 }
 
 testSweeps([

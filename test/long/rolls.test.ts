@@ -102,7 +102,7 @@ test("a node drain during a rolling restart does not lose the quorum", {
       // The evicted member's volume is on that node: until it is uncordoned the member is down, and no other may
       // restart.
       await sleep(STAYS_MS);
-      const ready = (await cluster.get()).status?.ready;
+      const ready = (await cluster.get()).status?.readyMembers;
       expect(ready).toBe("2/3");
     } catch (thrown) {
       // If the member was already restarting, its pod changed before the eviction.

@@ -78,7 +78,7 @@ test("a template with which no member can start is rolled back after one restart
     await cluster.patch({ podTemplate: withResources({ requests: { cpu: "500" } }) });
     const { status } = await cluster.untilCondition("Ready", "False", "UpdateStopped", 120_000);
     expect(status?.update?.stopped?.message).toContain("Insufficient cpu");
-    await eventually(async () => expect((await cluster.get()).status?.ready).toBe("3/3"));
+    await eventually(async () => expect((await cluster.get()).status?.readyMembers).toBe("3/3"));
   });
   expectPromised(felt, 2); // one restart, one rollback
   expect(await restarted(before)).toHaveLength(1);
@@ -138,7 +138,7 @@ test.each([
     await cluster.patch(edit);
     const { status } = await cluster.untilCondition("Ready", "False", "UpdateStopped", 120_000);
     expect(status?.update?.stopped?.message).toMatch(says);
-    await eventually(async () => expect((await cluster.get()).status?.ready).toBe("3/3"));
+    await eventually(async () => expect((await cluster.get()).status?.readyMembers).toBe("3/3"));
   });
   expectPromised(felt, 2); // one restart, one rollback
   expect(await restarted(before)).toHaveLength(1);

@@ -50,7 +50,7 @@ export const settledIsTrue: Invariant = {
   breaks(event) {
     if (event.is !== "clusterStatus") return undefined;
     const { conditions, members } = event.status;
-    const sick = members?.find(({ healthy, name }) => !healthy && !isForeignName(name));
+    const sick = members?.find(({ health, name }) => health !== "Healthy" && !isForeignName(name));
     const isSettled = conditions?.some(({ reason }) => reason === "Settled") ?? false;
     const isGoing = event.snapshot.cluster.metadata.deletionTimestamp !== undefined;
     if (!isSettled || isGoing) return undefined;

@@ -45,9 +45,12 @@ export const identitySchema = z
 export const memberStatusSchema = z.object({
   name: z.string(),
   id: z.string().describe("etcd's member ID in hexadecimal, as etcdctl prints it."),
-  healthy: z.boolean(),
-  leader: z.boolean(),
-  learner: z.boolean(),
+  role: z
+    .enum(["Leader", "Voter", "Learner"])
+    .describe("Leader: it answers that it leads. Voter: any other member with a vote. Learner: it has no vote yet."),
+  health: z
+    .enum(["Healthy", "Unhealthy", "Unknown"])
+    .describe("Unknown: a person has added the member, and the operator does not ask it."),
   version: z.string().optional().describe("The release that the member runs, or ran when it was last asked."),
   raftEntriesFrom: z
     .string()
@@ -250,7 +253,7 @@ export const clusterStatusSchema = z
     observedGeneration: z.number().int().optional(),
     replicas: z.number().int().optional().describe("Number of EtcdPeers; while the cluster sleeps, number of pods."),
     readyReplicas: z.number().int().optional().describe("Number of healthy voting members."),
-    ready: z.string().optional().describe("Healthy voters and wanted voters, such as 3/3."),
+    readyMembers: z.string().optional().describe("Healthy voters and wanted voters, such as 3/3."),
     selector: z.string().optional().describe("Selects the pods of members; used by the scale subresource."),
     clusterVersion: z.string().optional().describe("etcd's cluster version, such as 3.6.0."),
     version: z.string().optional().describe("The oldest release that a member runs, such as 3.6.16."),

@@ -182,7 +182,10 @@ describe("the agent's task", () => {
 
   test("has no endpoints of learners", () => {
     const { cluster } = backup();
-    const members = cluster!.status!.members!.map((each, n) => ({ ...each, learner: n === 1 }));
+    const members = cluster!.status!.members!.map((each, n) => ({
+      ...each,
+      role: n === 1 ? ("Learner" as const) : each.role,
+    }));
     const task = taskOf(made({}, { cluster: { ...cluster!, status: { ...cluster!.status, members } } }));
     expect(task).toMatchObject({
       source: { endpoints: [0, 2].map((n) => `http://my-etcd-${n}.my-etcd.foo.svc:2379`) },

@@ -303,7 +303,7 @@ describe("forecast: the effect of a step", () => {
   test("wakeUp: a learner stays a learner and is not the leader", () => {
     const { status } = asleep().cluster;
     const [first, ...others] = status!.members!;
-    const members = [{ ...first!, learner: true }, ...others];
+    const members = [{ ...first!, role: "Learner" as const }, ...others];
     const given = wanted({ ...asleep(), cluster: { ...asleep().cluster, status: { ...status!, members } } }, 3);
     const now = arrived(did({ do: "wakeUp" }, given));
     expect(listIn(now).members[0]).toMatchObject({ isLearner: true, clientUrls: [expect.any(String)] });

@@ -133,16 +133,17 @@ describe("the conditions of a cluster report", () => {
       Degraded: "False Asleep",
       Progressing: "False Asleep",
       Ready: "False Asleep",
+      Stalled: "False NotStalled",
       UpToDate: "True UpToDate",
     });
     const text =
       "spec.replicas is 0: members are stopped, and their data and identity are kept; with 1 or more they start again";
     for (const type of ["Available", "Degraded", "Progressing", "Ready"]) expect(messageOf(asleep(), type)).toBe(text);
-    const { replicas, readyReplicas, ready, members } = statusOf(asleep());
-    expect({ replicas, readyReplicas, ready }).toEqual({ replicas: 0, readyReplicas: 0, ready: "0/0" });
+    const { replicas, readyReplicas, readyMembers, members } = statusOf(asleep());
+    expect({ replicas, readyReplicas, readyMembers }).toEqual({ replicas: 0, readyReplicas: 0, readyMembers: "0/0" });
     expect(members).toHaveLength(3);
     expect(members?.[0]).toMatchObject({
-      healthy: false,
+      health: "Unhealthy",
       message: "it is stopped: spec.replicas is 0",
       version: "3.6.16",
     });

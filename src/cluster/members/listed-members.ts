@@ -40,11 +40,11 @@ function membersIn(snapshot: ClusterSnapshot): readonly ListedMember[] {
   const isAdopting = identityOf(snapshot)?.adopting === true;
   const recorded = isAdopting ? [] : (snapshot.cluster.status?.members ?? []);
   if (!isForming(snapshot) && recorded.length > 0) {
-    return recorded.map(({ name, id, learner }) => ({
+    return recorded.map(({ name, id, role }) => ({
       name,
       id,
-      isLearner: learner,
-      hasStarted: !learner,
+      isLearner: role === "Learner",
+      hasStarted: role !== "Learner",
       isOurs: isOurName(snapshot, name),
       peerUrls: [],
     }));

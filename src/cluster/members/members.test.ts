@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { MemberStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type Member, memberIdFromHex } from "#etcd/types.ts";
@@ -44,9 +45,9 @@ function listOf({ members }: ClusterSnapshot): readonly Member[] {
 /** The snapshot without a member list, and with this status. */
 function recording(
   snapshot: ClusterSnapshot,
-  recorded: readonly { name: string; id: string; learner: boolean }[],
+  recorded: readonly { name: string; id: string; role: MemberStatus["role"] }[],
 ): ClusterSnapshot {
-  const members = recorded.map((member) => ({ ...member, healthy: false, leader: false }));
+  const members = recorded.map((member) => ({ ...member, health: "Unhealthy" as const }));
   const status = { ...snapshot.cluster.status, members };
   return {
     ...snapshot,
@@ -188,7 +189,7 @@ for (const { name, from = settled, given, expect: wanted } of known) {
 }
 
 test("members: during adoption the known members are those of the identity, not of the status", () => {
-  const silent = recording(settled, [{ name: "my-etcd-0", id: ids[0]!, learner: false }]);
+  const silent = recording(settled, [{ name: "my-etcd-0", id: ids[0]!, role: "Voter" }]);
   expect(told(silent)).toEqual([`my-etcd-0 ${ids[0]} voter started ours`]);
   const { status } = silent.cluster;
   const identity = { ...status!.identity!, adopting: true };
@@ -204,22 +205,22 @@ test("members: known members are sorted by ordinal, with foreign members last", 
 
 test("members: without a member list from etcd the known members are those of the status", () => {
   const given = recording(cluster({ replicas: 1 }), [
-    { name: "my-etcd-1", id: "abc", learner: false },
-    { name: "my-etcd-2", id: "def", learner: true },
-    { name: "theirs", id: "f00", learner: false },
+    { name: "my-etcd-1", id: "abc", role: "Voter" },
+    { name: "my-etcd-2", id: "def", role: "Learner" },
+    { name: "theirs", id: "f00", role: "Voter" },
   ]);
   expect(told(given)).toEqual([
     "my-etcd-1 abc voter started ours",
     "my-etcd-2 def learner not started ours",
     "theirs f00 voter started theirs",
   ]);
-  expect(told(recording(settled, [{ name: "my-etcd-3", id: "abc", learner: false }]))).toEqual([
+  expect(told(recording(settled, [{ name: "my-etcd-3", id: "abc", role: "Voter" }]))).toEqual([
     "my-etcd-3 abc voter started ours",
   ]);
 });
 
 test("members: before the cluster has formed, or without members in the status, the known members are the initial members", () => {
-  const partly = [{ name: "my-etcd-0", id: ids[0]!, learner: false }];
+  const partly = [{ name: "my-etcd-0", id: ids[0]!, role: "Voter" as const }];
   expect(told(recording(cluster({ stage: "starting" }), partly))).toEqual(
     ids.map((id, n) => `my-etcd-${n} ${id} voter not started ours`),
   );
@@ -393,7 +394,7 @@ test("members: an initial member may bootstrap under its own name and ID until i
 test("members: an initial member has joined when it answers or etcd lists it as started, whatever the status has", () => {
   const [, , third] = settled.cluster.status!.identity!.initialMembers;
   const silent = { ...settled, endpoints: new Map([...settled.endpoints].filter(([name]) => name !== third!.name)) };
-  const recorded = [{ name: third!.name, id: third!.id, learner: false }];
+  const recorded = [{ name: third!.name, id: third!.id, role: "Voter" as const }];
   expect(hasJoined(settled, third!)).toBe(true);
   expect(hasJoined(silent, third!)).toBe(true);
   expect(hasJoined({ ...recording(silent, recorded) }, third!)).toBe(false);

@@ -65,9 +65,8 @@ function outageWith(snapshot: ClusterSnapshot, more: { name: string; id: string 
   const recorded = [...initialMembers, more].map(({ name, id }) => ({
     name,
     id,
-    learner: false,
-    healthy: false,
-    leader: false,
+    role: "Voter" as const,
+    health: "Unhealthy" as const,
   }));
   const status = { ...snapshot.cluster.status, members: recorded };
   return { ...snapshot, cluster: { ...snapshot.cluster, status }, members: { is: "unknown", why: "no leader" } };

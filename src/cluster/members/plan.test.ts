@@ -49,10 +49,10 @@ function withRecordedLearner(claims: readonly PersistentVolumeClaim[]): ClusterS
   const voters = snapshot.cluster.status!.identity!.initialMembers.map(({ name, id }) => ({
     name,
     id,
-    learner: false,
+    role: "Voter" as const,
   }));
-  const known = [...voters, { name: "my-etcd-3", id: LATER_ID, learner: true }];
-  const members = known.map((member) => ({ ...member, healthy: false, leader: false }));
+  const known = [...voters, { name: "my-etcd-3", id: LATER_ID, role: "Learner" as const }];
+  const members = known.map((member) => ({ ...member, health: "Unhealthy" as const }));
   const status = { ...snapshot.cluster.status, members };
   return { ...snapshot, cluster: { ...snapshot.cluster, status }, claims: [...snapshot.claims, ...claims] };
 }

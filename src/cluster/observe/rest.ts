@@ -128,9 +128,9 @@ export function isCalledSettled(parts: CachedParts): boolean {
   const isGoing = all.some((object) => object?.metadata.deletionTimestamp !== undefined);
   const isAsked = all.some((object) => ASKING.some((name) => object?.metadata.annotations?.[name] !== undefined));
   const mayRest = isWhole && isServed && !isGoing && !isAsked && pausedBy(cluster) === undefined;
-  const isWell = ({ name, healthy, learner }: MemberStatus) => {
+  const isWell = ({ name, health, role }: MemberStatus) => {
     const pod = pods.get(name);
-    return healthy && !learner && pod !== undefined && isReady(pod);
+    return health === "Healthy" && role !== "Learner" && pod !== undefined && isReady(pod);
   };
   return mayRest && isCalledWell({ cluster }) && members.every(isWell);
 }

@@ -51,7 +51,7 @@ export function restedByRecord(parts: CachedParts): Rested | undefined {
   const members = cluster.status?.members ?? [];
   const leader = members.find(({ name }) => name === cluster.status?.leader);
   if (leader === undefined || hasUnwatchedState(cluster) || !isCalledSettled(parts)) return undefined;
-  const listed = members.map(({ id, name, learner }) => ({ id, name, isLearner: learner }));
+  const listed = members.map(({ id, name, role }) => ({ id, name, isLearner: role === "Learner" }));
   return { versions: versionsOf(parts), membership: membershipOf(leader.id, listed) };
 }
 

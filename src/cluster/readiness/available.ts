@@ -17,8 +17,8 @@ import type { Case, Verdict } from "./verdict.ts";
 
 /** Condition Available: whether linearizable reads and writes succeed. */
 export function available({ snapshot, members, own }: Pick<Case, "snapshot" | "members" | "own">): Verdict {
-  const voters = members.filter((member) => !member.learner);
-  const missing = voters.filter((member) => !member.healthy);
+  const voters = members.filter(({ role }) => role !== "Learner");
+  const missing = voters.filter(({ health }) => health !== "Healthy");
   const corrupt = corruptMembers(snapshot).map((id) => `for member ${id}`);
   if (isDataDisputed(snapshot)) corrupt.push("for no member in particular");
   if (snapshot.members.is === "present" && corrupt.length > 0) {

@@ -6,7 +6,7 @@ import { type Case, sickText, type Verdict } from "./verdict.ts";
 
 /** Condition Degraded: whether the cluster runs with less than the spec asks for. */
 export function degraded({ snapshot, own }: Pick<Case, "snapshot" | "own">): Verdict {
-  const sick = own.filter((member) => !member.healthy);
+  const sick = own.filter(({ health }) => health !== "Healthy");
   const asleep = sleepText(snapshot);
   if (asleep !== undefined) {
     const lost = lostAsleepText(snapshot);
@@ -16,7 +16,7 @@ export function degraded({ snapshot, own }: Pick<Case, "snapshot" | "own">): Ver
   }
   if (isForming(snapshot)) return { status: "False", reason: "Forming", message: "the cluster is being created" };
   if (isWaking(snapshot)) return { status: "False", reason: "Waking", message: wakingText(snapshot) };
-  const voters = own.filter(({ learner }) => !learner).length;
+  const voters = own.filter(({ role }) => role !== "Learner").length;
   const { replicas } = snapshot.cluster.spec;
   if (sick.length === 0 && voters < replicas)
     return { status: "True", reason: "MembersMissing", message: `${voters} of ${replicas} wanted members have a vote` };

@@ -26,8 +26,8 @@ export function ready(input: Case): Verdict {
   const asleep = sleepText(snapshot);
   if (asleep !== undefined) return no("Asleep", asleep);
   const hindrance = blocked(input) ?? missing(input);
-  const voters = own.filter((member) => !member.learner);
-  const healthy = voters.filter((member) => member.healthy).length;
+  const voters = own.filter(({ role }) => role !== "Learner");
+  const healthy = voters.filter(({ health }) => health === "Healthy").length;
   if (isForming(snapshot)) {
     if (hindrance !== undefined) return no(hindrance.reason, hindrance.message);
     if (input.plan.next === "wait" && input.plan.rule === "await-restore") return no("Restoring", input.plan.because);
@@ -44,7 +44,7 @@ export function ready(input: Case): Verdict {
   if (isWaking(snapshot)) return no("Waking", wakingText(snapshot));
   if (isRolling(snapshot)) return no(changeReason(snapshot), updateText(snapshot));
   if (isChanging(snapshot)) return no(changeReason(snapshot), `${healthy} healthy voters, ${replicas} wanted`);
-  const sick = own.filter((member) => !member.healthy);
+  const sick = own.filter(({ health }) => health !== "Healthy");
   if (sick.length > 0) return no("MembersUnhealthy", sickText(sick));
   const unready = voters.map(({ name }) => name).filter((name) => !isServed(input, name));
   if (unready.length > 0)

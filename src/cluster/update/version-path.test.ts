@@ -383,7 +383,7 @@ function recordingTheirs(version: string): ClusterSnapshot {
   const given = recording(withMember(settled, THEIRS));
   const members = [
     ...given.cluster.status!.members!,
-    { name: "theirs.f00", id: "f00", healthy: true, leader: false, learner: false, version },
+    { name: "theirs.f00", id: "f00", role: "Voter" as const, health: "Healthy" as const, version },
   ];
   const status = { ...given.cluster.status, members };
   return { ...given, cluster: { ...given.cluster, status } };

@@ -21,7 +21,7 @@ interface Given {
 function running({ peers, told = [], whole }: Given): ClusterSnapshot {
   const settled = cluster({ replicas: Math.max(peers.length, 1), spec: { version: "3.7.0" } });
   const members = told.map((version, n) => {
-    return { name: `my-etcd-${n}`, id: `${n}`, healthy: true, leader: false, learner: false, version };
+    return { name: `my-etcd-${n}`, id: `${n}`, role: "Voter" as const, health: "Healthy" as const, version };
   });
   const status = { ...settled.cluster.status, members, ...(whole === undefined ? {} : { version: whole }) };
   const made = peers.map((version, n) => ({ ...settled.peers[n]!, spec: { ...settled.peers[n]!.spec, version } }));
@@ -112,7 +112,9 @@ describe("a recreated EtcdCluster", () => {
 
   test("prefers the releases that members have reported since", () => {
     const given = alone("3.5.35", "3.5.35", "3.5.35");
-    const members = [{ name: "my-etcd-0", id: "1", healthy: true, leader: false, learner: false, version: "3.6.16" }];
+    const members = [
+      { name: "my-etcd-0", id: "1", role: "Voter" as const, health: "Healthy" as const, version: "3.6.16" },
+    ];
     const status = { ...given.cluster.status, members };
     const told = { ...given, cluster: { ...given.cluster, status } };
     expect(runningVersion(told)).toBe("3.6.16");

@@ -183,7 +183,7 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     await this.untilReady(deadlineMs);
     const names = await eventually(async () => {
       const { status } = await this.get();
-      const voters = status?.members?.filter(({ healthy, learner }) => healthy && !learner) ?? [];
+      const voters = status?.members?.filter(({ health, role }) => health === "Healthy" && role !== "Learner") ?? [];
       const wanted = voters.map(({ name }) => name).sort();
       expect(wanted).toHaveLength(members);
       expect((await this.members(wanted[0]!)).map(({ name }) => name).sort()).toEqual(wanted);

@@ -86,7 +86,7 @@ export class TlsAccidents {
       const identity = await secretTexts(this.#cluster, "my-etcd-client");
       expect((await shownBy(host, 2379, identity)).fingerprint).toBe(fingerprint256);
     }, NOTICED_MS);
-    expect((await this.#cluster.untilReady()).status?.members?.map(({ healthy }) => healthy)).toEqual([true]);
+    expect((await this.#cluster.untilReady()).status?.members?.map(({ health }) => health)).toEqual(["Healthy"]);
     expect(await lives(this.#cluster)).toEqual(this.#lives);
   }
 

@@ -43,7 +43,7 @@ export function etcdOf(
 }
 
 function member(name: string) {
-  return { name, id: "1", healthy: true, leader: true, learner: false };
+  return { name, id: "1", role: "Leader" as const, health: "Healthy" as const };
 }
 
 interface Metadata {

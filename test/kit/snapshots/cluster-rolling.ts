@@ -48,7 +48,7 @@ export function withReadableEntries(snapshot: ClusterSnapshot, names?: readonly 
     const before = recorded.find((member) => member.id === id);
     if (before === undefined && recorded.length > 0) return [];
     const isReadable = names?.includes(name) ?? true;
-    const own = before ?? { name, id, healthy: true, leader: false, learner: false };
+    const own = before ?? { name, id, role: "Voter" as const, health: "Healthy" as const };
     return [{ ...own, ...(isReadable ? { raftEntriesFrom: "3.6" } : {}) }];
   });
   const others = recorded.filter(({ id }) => !members.some((member) => member.id === id));
@@ -285,9 +285,8 @@ export function recording(snapshot: ClusterSnapshot, ...versions: readonly (stri
   const members = snapshot.cluster.status!.identity!.initialMembers.map(({ name, id }, n) => ({
     name,
     id,
-    healthy: true,
-    leader: false,
-    learner: false,
+    role: "Voter" as const,
+    health: "Healthy" as const,
     ...(versions[n] === undefined ? {} : { version: versions[n] }),
   }));
   const status = { ...snapshot.cluster.status, members };

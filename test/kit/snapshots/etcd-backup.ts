@@ -132,7 +132,7 @@ export function etcdBackup(given: Given = {}): EtcdBackup {
 export function available(status: Partial<EtcdClusterStatus> = {}): EtcdCluster {
   const whole = cluster().cluster;
   const members = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].map((name) => ({
-    ...{ name, id: "1", healthy: true, leader: false, learner: false },
+    ...{ name, id: "1", role: "Voter" as const, health: "Healthy" as const },
   }));
   return {
     ...whole,

@@ -304,7 +304,10 @@ function drawStatus(status: EtcdCluster["status"] = {}): object {
     ...(update === undefined ? {} : { update: { ...done, stopped: stopped?.member } }),
     ...(tls === undefined ? {} : { tls: { ...tls, certificates: tls.certificates?.map(({ name }) => name) } }),
     quarantinedClaims: quarantinedClaims?.count,
-    members: members?.map(({ leader: __, since: ___, message: ____, ...member }) => member),
+    members: members?.map(({ role, since: __, message: ___, ...member }) => ({
+      ...member,
+      role: role === "Learner" ? role : "Voter", // The leader differs between runs.
+    })),
     conditions: conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`).sort(),
   };
 }
