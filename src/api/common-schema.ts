@@ -162,15 +162,6 @@ export function keysExcluded(maxLength: number, isExcluded: string, why: string,
 export const annotationsSchema = ownKeysExcluded("annotations", MAX_ANNOTATION_LENGTH);
 export const labelsSchema = ownKeysExcluded("labels", MAX_LABEL_LENGTH);
 
-export const STORAGE_IS_FIXED = {
-  "x-kubernetes-validations": [
-    {
-      rule: "self == oldSelf",
-      message: "storage cannot be changed after creation; make a new cluster to use other volumes",
-    },
-  ],
-};
-
 /**
  * Kinds of lists, for `.meta()`; each list needs one. Server-side apply replaces an atomic list, and merges the others. The
  * items of a set are unique texts.

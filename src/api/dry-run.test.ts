@@ -129,8 +129,12 @@ describe("dry run: an annotation that is no edit is refused with a message", () 
       why: 'with it, spec.version is "4.0.0"; it must be an etcd release without a leading v',
     },
     { text: '{"version":"3.5.10"}', why: 'with it, spec.version is "3.5.10"; it must be' },
-    { text: '{"storage":{"size":"9Gi"}}', why: "with it, spec.storage differs; it must stay as it is after creation" },
-    { text: '{"storage":null}', why: "with it, spec.storage differs" },
+    {
+      text: '{"storage":{"size":"9Gi"}}',
+      why: "with it, spec.storage.size differs; it must stay as it is after creation",
+    },
+    { text: '{"storage":{"storageClassName":"fast"}}', why: "with it, spec.storage.storageClassName differs" },
+    { text: '{"storage":null}', why: "with it, spec.storage.size differs" },
     {
       text: '{"tls":{"minVersion":"TLS1.4"}}',
       why: 'with it, spec.tls.minVersion is "TLS1.4"; it must be',

@@ -91,8 +91,13 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
   if (why !== undefined) return why;
   if (!new RegExp(RELEASES).test(String(edited.version)))
     return `spec.version is ${told(edited.version)}; it must be ${A_RELEASE}`;
-  if (!isSameData(edited.storage, before.storage)) return "spec.storage differs; it must stay as it is after creation";
+  const moved = changedField(record(edited.storage), before.storage);
+  if (moved !== undefined) return `spec.storage.${moved} differs; it must stay as it is after creation`;
   return whyNotRules(edited as EtcdClusterSpec, before) ?? whyTlsSwitched(edited, before);
+}
+
+function changedField(now: Readonly<Record<string, unknown>>, before: Readonly<Record<string, unknown>>) {
+  return Object.keys({ ...before, ...now }).find((field) => !isSameData(now[field], before[field]));
 }
 
 /** Repeats CEL rules of the schema that no other check of the operator repeats. */

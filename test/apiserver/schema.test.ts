@@ -399,24 +399,33 @@ describe("a cluster is accepted with", () => {
 });
 
 describe("after creation", () => {
-  const frozen: { name: string; to: unknown; says: string }[] = [
-    {
-      name: "the size of volumes",
-      to: { storage: { size: "16Gi" } },
-      says: "spec.storage: Invalid value",
-    },
-    {
-      name: "the storage class",
-      to: { storage: { storageClassName: "fast" } },
-      says: "storage cannot be changed after creation; make a new cluster to use other volumes",
-    },
+  const set = {
+    size: "8Gi",
+    storageClassName: "slow",
+    volumeAttributesClassName: "gold",
+    selector: { matchLabels: { a: "b" } },
+  };
+  const frozen: { name: string; from?: object; to: object; field: string }[] = [
+    { name: "the size of volumes", to: { size: "16Gi" }, field: "size" },
+    { name: "the access modes", to: { accessModes: ["ReadWriteOncePod"] }, field: "accessModes" },
+    ...(["storageClassName", "volumeAttributesClassName", "selector"] as const).flatMap((field) => [
+      { name: `an absent ${field}`, to: { [field]: set[field] }, field },
+      {
+        name: `a ${field}`,
+        from: set,
+        to: { [field]: field === "selector" ? { matchLabels: { a: "c" } } : "x" },
+        field,
+      },
+      { name: `the presence of ${field}`, from: set, to: { [field]: null }, field },
+    ]),
   ];
-  for (const [index, { name, to, says }] of frozen.entries()) {
+  for (const [index, { name, from = {}, to, field }] of frozen.entries()) {
     test(`${name} cannot be changed`, async () => {
-      await clusterOf(`frozen-${index}`, { replicas: 3 });
-      await expect(edit(ETCD_CLUSTERS, `frozen-${index}`, to)).rejects.toMatchObject({
+      await clusterOf(`frozen-${index}`, storage(from));
+      const refusal = `is invalid: spec.storage.${field}: Invalid value: ${field} cannot be changed after creation; make a new cluster to use other volumes (`;
+      await expect(edit(ETCD_CLUSTERS, `frozen-${index}`, { storage: to })).rejects.toMatchObject({
         code: "KubeInvalid",
-        message: expect.stringContaining(says),
+        message: expect.stringContaining(refusal),
       });
     });
   }

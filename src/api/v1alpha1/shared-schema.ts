@@ -1,12 +1,5 @@
 import { z } from "zod";
-import {
-  ATOMIC,
-  annotationsSchema,
-  DEFAULT_STORAGE,
-  resourcesSchema,
-  STORAGE_IS_FIXED,
-  size,
-} from "#api/common-schema.ts";
+import { ATOMIC, annotationsSchema, DEFAULT_STORAGE, resourcesSchema, size } from "#api/common-schema.ts";
 
 const claimSchema = z
   .object({
@@ -46,7 +39,14 @@ export const DEFAULT_CLAIM = {
 
 export const storageSchema = z
   .object({ volumeClaimTemplate: claimSchema.default(DEFAULT_CLAIM) })
-  .meta(STORAGE_IS_FIXED)
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "self == oldSelf",
+        message: "storage cannot be changed after creation; make a new cluster to use other volumes",
+      },
+    ],
+  })
   .describe("Where members keep their data. Claims outlive the cluster: deleting it keeps them.");
 
 export const podTemplateSchema = z

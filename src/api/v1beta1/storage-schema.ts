@@ -1,7 +1,17 @@
 import { z } from "zod";
-import { ATOMIC, DEFAULT_STORAGE, STORAGE_IS_FIXED, size } from "#api/common-schema.ts";
+import { ATOMIC, DEFAULT_STORAGE, size } from "#api/common-schema.ts";
 
 export const DEFAULT_STORAGE_SPEC = { size: DEFAULT_STORAGE, accessModes: ["ReadWriteOnce" as const] };
+
+/** One rule a field, so that the message names the field. Adding or removing a field is a change, too. */
+function stays(field: string) {
+  return {
+    rule: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
+    fieldPath: `.${field}`,
+    message: `${field} cannot be changed after creation; make a new cluster to use other volumes`,
+  };
+}
+const FIXED = ["size", "storageClassName", "accessModes", "volumeAttributesClassName", "selector"].map(stays);
 
 export const storageSchema = z
   .object({
@@ -24,5 +34,5 @@ export const storageSchema = z
       .optional()
       .describe("Label selector for existing volumes, as in a PersistentVolumeClaim."),
   })
-  .meta(STORAGE_IS_FIXED)
+  .meta({ "x-kubernetes-validations": FIXED })
   .describe("Where members keep their data. Claims outlive the cluster: deleting it keeps them.");
