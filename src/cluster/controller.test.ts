@@ -113,7 +113,7 @@ test("forecasts are limited in rate: the next observation has the previous forec
   const { controller } = setup(undefined);
   const planOf = (spec: Partial<EtcdCluster["spec"]>) => {
     const given = cluster({ annotations: { [DRY_RUN_ANNOTATION]: "{}" }, spec });
-    return controller.status(given, planCluster(given)).plan?.outcome;
+    return controller.status(given, planCluster(given)).dryRun?.outcome;
   };
   expect(controller.status(settled, planCluster(settled))).not.toHaveProperty("plan");
   expect([planOf({}), planOf({ paused: true })]).toEqual(["Done", "Done"]);

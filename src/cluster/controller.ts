@@ -148,7 +148,7 @@ export function clusterController(
     status: (snapshot, plan) => {
       const status = clusterStatus(snapshot, plan);
       const foretold = forecasts.of(snapshot);
-      return foretold === undefined ? status : { ...status, plan: foretold };
+      return foretold === undefined ? status : { ...status, dryRun: foretold };
     },
     writeStatus: async (snapshot, status, signal) => {
       if (isSameData(status, snapshot.cluster.status ?? {})) unchanged.add(snapshot);

@@ -71,8 +71,8 @@ test.each<[string, string]>([
   ['{"schedule":"x"}', 'with it, spec.schedule is "x"; it must have five fields'],
   ['{"retention":{"keepLast":1},"successfulBackupsHistoryLimit":1}', "with it, spec has both retention and successful"],
 ])("the dry-run annotation %s is refused", (text, message) => {
-  const { refused = "", deletes } = dryRunOf(asked(text)) ?? { deletes: [{}] };
-  expect(refused).toContain(message);
+  const { refused = [], deletes } = dryRunOf(asked(text)) ?? { deletes: [{}] };
+  expect(refused).toEqual([{ rule: "SpecRefused", message: expect.stringContaining(message) }]);
   expect(deletes).toEqual([]);
 });
 

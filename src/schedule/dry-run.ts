@@ -35,7 +35,7 @@ function dryRun(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
   const text = schedule.metadata.annotations?.[DRY_RUN_ANNOTATION];
   if (text === undefined) return undefined;
   const spec = editedSpec(schedule, text);
-  if (typeof spec === "string") return { refused: spec, deletes: [] };
+  if (typeof spec === "string") return { refused: [{ rule: "SpecRefused", message: spec }], deletes: [] };
   const all = disposalsOf(spec, snapshot);
   const deletes = all.slice(0, MAX_TOLD).map(({ backup, isWithObject }) => {
     const isObjectLost =

@@ -190,7 +190,11 @@ test("the schema of the status accepts every field that the operator writes", as
     active: ["a"],
     lastSuccessful: { name: "a", time, revision: "9223372036854775807", objectURL: "gs://backups/a" },
     lastVerified: { name: "a", time },
-    dryRun: { refused: "r", deletes: [{ name: "a", objectURL: "gs://backups/a" }, { name: "b" }], more: 3 },
+    dryRun: {
+      refused: [{ rule: "SpecRefused", message: "m" }],
+      deletes: [{ name: "a", objectURL: "gs://backups/a" }, { name: "b" }],
+      more: 3,
+    },
     conditions: [{ ...condition, type: "Ready" }],
   };
   const options = { signal, subresource: "status" } as const;

@@ -58,7 +58,7 @@ export async function compared({ replicas, before, edit }: Edited): Promise<Comp
   done.length = 0;
   const made = ask(of, JSON.stringify(edit));
   await of.untilQuiet();
-  const { plan } = of.cluster.status ?? {};
+  const { dryRun: plan } = of.cluster.status ?? {};
   if (plan === undefined) throw new Error("there is no plan");
   if (done.length > 0) throw new Error(`the dry run caused ${done}`);
   ask(of, undefined);

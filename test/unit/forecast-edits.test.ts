@@ -12,7 +12,7 @@ import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
 import { withCrashing, withoutPod } from "#kit/snapshots/cluster-rolling.ts";
 import { eventName } from "#runtime/event-name.ts";
 
-test("status.plan: every edit gets an outcome and a message", () => {
+test("status.dryRun: every edit gets an outcome and a message", () => {
   const fields = [
     "replicas",
     "version",
@@ -80,7 +80,7 @@ function losing(ms: number, spec: Partial<EtcdClusterSpec> = {}): ClusterSnapsho
 const NEVER: Partial<EtcdClusterSpec> = { replacement: { policy: "Never" } };
 const IN_A_MINUTE: Partial<EtcdClusterSpec> = { updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } };
 
-describe("status.plan: an edit has the same forecast as the edited spec:", () => {
+describe("status.dryRun: an edit has the same forecast as the edited spec:", () => {
   const crashing = (snapshot: ClusterSnapshot) => withCrashing(snapshot, "my-etcd-2");
   const cases: readonly {
     readonly name: string;

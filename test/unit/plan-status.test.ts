@@ -19,7 +19,7 @@ function lost(edit: object, more: Partial<ClusterSnapshot> = {}): ClusterSnapsho
   return { ...silent, ...more };
 }
 
-describe("status.plan", () => {
+describe("status.dryRun", () => {
   test("is absent without the dry-run annotation", () => expect(planStatus(cluster())).toBeUndefined());
 
   test("is absent while the cluster is deleted", () => {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { ATOMIC } from "#api/common-schema.ts";
 
-const refusalSchema = z.object({
-  rule: z.string().describe("What refuses it: the reason of the event that it would have."),
+export const refusalSchema = z.object({
+  rule: z.string().describe("What refuses it, in one word: the reason of the event or condition that it would have."),
   message: z.string().describe("What is refused or in the way, and why."),
 });
 
@@ -39,5 +39,5 @@ export const planSchema = z
       .describe("What the operator would do, in this order, if nothing fails and there is no further edit."),
   })
   .describe(
-    "What an edit of the spec would cause, without making it. The annotation etcd.improbable.io/dry-run holds the edit, as a JSON merge patch of spec. The plan is updated every half minute and when the edit or the spec changes. It is removed with the annotation.",
+    "What an edit of the spec would cause, without making it. The annotation etcd.improbable.io/dry-run holds the edit, as a JSON merge patch of spec. The answer is updated every half minute and when the edit or the spec changes. It is removed with the annotation.",
   );

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ATOMIC, conditionsSchema } from "#api/common-schema.ts";
 import { SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS } from "#api/conditions.ts";
 import { archiveStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
+import { refusalSchema } from "#api/v1beta1/plan-schema.ts";
 
 const time = z.string().meta({ format: "date-time" });
 
@@ -22,7 +23,7 @@ const disposalSchema = z.object({
 
 export const dryRunSchema = z
   .object({
-    refused: z.string().optional().describe("Why the annotation's value is not a possible edit."),
+    refused: z.array(refusalSchema).meta(ATOMIC).optional().describe("Why the annotation's value is not a possible edit."),
     deletes: z.array(disposalSchema).meta(ATOMIC).describe("The backups that the edit would delete, the oldest first."),
     more: z
       .number()

@@ -261,7 +261,7 @@ export const clusterStatusSchema = z
     identity: identitySchema.optional(),
     sleep: sleepSchema.optional(),
     update: updateSchema.optional(),
-    plan: planSchema.optional(),
+    dryRun: planSchema.optional(),
     waivers: z
       .array(waiverSchema)
       .meta(mapBy("check"))

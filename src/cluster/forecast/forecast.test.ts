@@ -88,7 +88,7 @@ describe("forecast", () => {
   });
 });
 
-describe("status.plan", () => {
+describe("status.dryRun", () => {
   const asking = (text: string, given = {}) =>
     cluster({ ...ONE, ...given, annotations: { [DRY_RUN_ANNOTATION]: text } });
 

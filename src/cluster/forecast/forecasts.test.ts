@@ -18,10 +18,10 @@ function asking({ edit = "{}", uid = "a", generation = 1, paused = false }: Aske
   return { ...given, cluster: { ...given.cluster, metadata: { ...given.cluster.metadata, uid, generation } } };
 }
 
-/** The snapshot with this plan in its status. */
+/** The snapshot with this answer in its status. */
 function withWritten(given: ClusterSnapshot, edit: string, observedGeneration: number): ClusterSnapshot {
-  const plan = { edit, outcome: "Done", message: "as it was written" } as const;
-  return { ...given, cluster: { ...given.cluster, status: { ...given.cluster.status, observedGeneration, plan } } };
+  const dryRun = { edit, outcome: "Done", message: "as it was written" } as const;
+  return { ...given, cluster: { ...given.cluster, status: { ...given.cluster.status, observedGeneration, dryRun } } };
 }
 
 /** Forecasts at given times. Each takes this many milliseconds. */

@@ -37,7 +37,7 @@ export class Forecasts {
     this.#clock = clock;
   }
 
-  /** The content of `status.plan`; `undefined` without the annotation. */
+  /** The content of `status.dryRun`; `undefined` without the annotation. */
   of(snapshot: ClusterSnapshot): PlanStatus | undefined {
     const { uid, generation } = snapshot.cluster.metadata;
     const edit = askedIn(snapshot);
@@ -65,8 +65,8 @@ export class Forecasts {
 
 /** The answer in the status, if it is one to this edit. The status has only the beginning of a long edit. */
 function written({ cluster: { metadata, status } }: ClusterSnapshot, edit: string): PlanStatus | undefined {
-  const isOfThis = status?.plan?.edit === edit && status.observedGeneration === metadata.generation;
-  return isOfThis ? status?.plan : undefined;
+  const isOfThis = status?.dryRun?.edit === edit && status.observedGeneration === metadata.generation;
+  return isOfThis ? status?.dryRun : undefined;
 }
 
 function pending(edit: string): PlanStatus {

@@ -55,7 +55,7 @@ describe("restedAt: a quick check may follow an observation", () => {
     { name: "the condition Monitored is True", given: withCondition("Monitored", "True", "Monitored") },
     { name: "authentication is wanted", given: withSpec({ auth: { enabled: true } }) },
     { name: "authentication is recorded as on", given: withStatus({ auth: { enabled: true } as never }) },
-    { name: "the status has a forecast", given: withStatus({ plan: {} as never }) },
+    { name: "the status has a forecast", given: withStatus({ dryRun: {} as never }) },
     {
       name: "an EtcdUser has a binding",
       given: { ...secure, certificates: { ...secure.certificates, bindings: [binding] } },

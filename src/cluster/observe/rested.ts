@@ -74,9 +74,9 @@ export function isAsRested({ membership, urls }: Rested, { peer, status, list }:
 
 /** Whether the cluster has state that is neither watched nor reported by members. */
 function hasUnwatchedState(cluster: EtcdCluster): boolean {
-  const { auth, plan } = cluster.status ?? {};
+  const { auth, dryRun } = cluster.status ?? {};
   const isMonitored = isMonitorWanted(cluster) || isMonitorOnRecord(cluster);
-  return isMonitored || isAuthWanted(cluster.spec) !== undefined || auth !== undefined || plan !== undefined;
+  return isMonitored || isAuthWanted(cluster.spec) !== undefined || auth !== undefined || dryRun !== undefined;
 }
 
 interface Listed {
