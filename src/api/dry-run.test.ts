@@ -40,6 +40,11 @@ describe("dry run: the edit is a merge patch of spec", () => {
       patch: { etcd: { heartbeatInterval: "200ms" } },
       spec: { ...SPEC, etcd: { snapshotCount: 1_000, heartbeatInterval: "200ms" } },
     },
+    {
+      name: "the size of volumes may be written in other words",
+      patch: { storage: { size: "8192Mi" } },
+      spec: { ...SPEC, storage: { ...SPEC.storage, size: "8192Mi" } },
+    },
     { name: "null removes a value", patch: { etcd: { snapshotCount: null } }, spec: { ...SPEC, etcd: {} } },
     {
       name: "null within a new value is dropped",

@@ -1,4 +1,5 @@
 import { DEFAULTS } from "#api/conversion.ts";
+import { amount } from "#api/meaning.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { A_RELEASE, RELEASES } from "#api/release.ts";
 import { fieldsOf, whyNotShape } from "#api/shape.ts";
@@ -96,8 +97,11 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
   return whyNotRules(edited as EtcdClusterSpec, before) ?? whyTlsSwitched(edited, before);
 }
 
+/** The size is compared by value, as by the schema. */
 function changedField(now: Readonly<Record<string, unknown>>, before: Readonly<Record<string, unknown>>) {
-  return Object.keys({ ...before, ...now }).find((field) => !isSameData(now[field], before[field]));
+  return Object.keys({ ...before, ...now }).find((field) =>
+    field === "size" ? amount(now.size) !== amount(before.size) : !isSameData(now[field], before[field]),
+  );
 }
 
 /** Repeats CEL rules of the schema that no other check of the operator repeats. */

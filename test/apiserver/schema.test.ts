@@ -432,6 +432,8 @@ describe("after creation", () => {
 
   const edits: { name: string; from?: object; to: object }[] = [
     { name: "a different version", to: { version: "3.7.0" } },
+    { name: "the same size of volumes in other words", to: { storage: { size: "8192Mi" } } },
+    { name: "the same size of volumes as a number", to: { storage: { size: 8_589_934_592 } } },
     {
       name: "resources where there were none",
       to: { podTemplate: { spec: { containers: [{ name: "etcd", resources: { limits: { cpu: 1 } } }] } } },

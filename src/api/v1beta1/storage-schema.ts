@@ -5,8 +5,14 @@ export const DEFAULT_STORAGE_SPEC = { size: DEFAULT_STORAGE, accessModes: ["Read
 
 /** One rule a field, so that the message names the field. Adding or removing a field is a change, too. */
 function stays(field: string) {
+  const [now, before] = [`self.${field}`, `oldSelf.${field}`];
+  // The size is compared by value: a client that reads `0.5Ti` may write `512Gi`.
+  const isSame =
+    field === "size"
+      ? `(!isQuantity(string(${now})) || quantity(string(${now})).compareTo(quantity(string(${before}))) == 0)`
+      : `${now} == ${before}`;
   return {
-    rule: `has(self.${field}) == has(oldSelf.${field}) && (!has(self.${field}) || self.${field} == oldSelf.${field})`,
+    rule: `has(${now}) == has(${before}) && (!has(${now}) || ${isSame})`,
     fieldPath: `.${field}`,
     message: `${field} cannot be changed after creation; make a new cluster to use other volumes`,
   };
