@@ -10,6 +10,8 @@ const cases: readonly (readonly [string, number | undefined])[] = [
   ["1h30m", 5_400_000],
   ["1.5h", 5_400_000],
   ["1m0.5s", 60_500],
+  ["32.316s", 32_316],
+  ["0.000001ms", 0.000001],
   ["", undefined],
   ["5", undefined],
   ["1d", undefined],
