@@ -30,12 +30,16 @@ export function unlessEmpty<T extends object>(value: T | null | undefined): T | 
   return isEmpty || value === null ? undefined : value;
 }
 
+/** Whether the value is an empty list or map. */
+export function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
 /**
  * Removes empty lists and maps, which change nothing when merged. Null stays, because it removes a value of the
  * operator.
  */
 export function withoutEmpty(map: object): object | undefined {
-  const isEmpty = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
   const entries = Object.entries(map).filter(([, value]) => !isEmpty(value));
   return unlessEmpty(
     Object.fromEntries(

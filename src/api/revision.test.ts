@@ -95,6 +95,7 @@ const same: readonly { name: string; templates: readonly PodTemplate[] }[] = [
       { metadata: { annotations: {} } },
       { resources: {} },
       { resources: { limits: {}, requests: {} } },
+      { affinity: {} },
     ],
   },
 ];
@@ -119,7 +120,6 @@ const different: readonly { name: string; revision: string }[] = [
   { name: "a limit of zero", revision: of({ resources: { limits: { cpu: "0" } } }) },
   { name: "an invalid amount", revision: of({ resources: { limits: { cpu: "one" } } }) },
   { name: "another invalid amount", revision: of({ resources: { limits: { cpu: "two" } } }) },
-  { name: "an affinity without a term, which replaces the default", revision: of({ affinity: {} }) },
   { name: "an affinity with an empty list of terms", revision: of({ affinity: { podAntiAffinity: {} } }) },
   { name: "an affinity", revision: of({ affinity: spread }) },
   { name: "an affinity with a term less", revision: of({ affinity: { nodeAffinity: spread.nodeAffinity } }) },
@@ -154,7 +154,7 @@ const different: readonly { name: string; revision: string }[] = [
     },
   ]),
   { name: "a volume without a limit", revision: ofPod({ volumes: [{ name: "a", emptyDir: {} }] }) },
-  { name: "no topology spread constraints", revision: ofPod({ topologySpreadConstraints: [] }) },
+  { name: "null as topology spread constraints", revision: ofPod({ topologySpreadConstraints: null }) },
   { name: "no runAsUser", revision: ofPod({ securityContext: { runAsUser: null } }) },
   {
     name: "variables in another order",
@@ -190,6 +190,7 @@ describe("members have the same revision in v1beta1 when", () => {
         { podTemplate: { spec: {} } },
         { podTemplate: { spec: { containers: [] } } },
         { podTemplate: { spec: { containers: [{ name: "etcd" }], tolerations: [] } } },
+        { podTemplate: { spec: { affinity: {}, topologySpreadConstraints: [] } } },
       ],
     },
     {

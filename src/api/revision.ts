@@ -1,6 +1,6 @@
 import { certificatesIn } from "#api/bundle.ts";
 import { millisecondsOf } from "#api/duration.ts";
-import { amount, amounts, sorted, unlessEmpty, unordered, withAmounts, withoutEmpty } from "#api/meaning.ts";
+import { amount, amounts, isEmpty, sorted, unlessEmpty, unordered, withAmounts, withoutEmpty } from "#api/meaning.ts";
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { containersIn, etcdContainerOf } from "#api/pod-template/etcd-container.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
@@ -69,7 +69,7 @@ function named({ version, image, etcd, tls, podTemplate }: MemberTemplate): stri
     annotations: unlessEmpty(metadata?.annotations),
     limits: amounts(resources?.limits),
     requests: amounts(resources?.requests),
-    affinity: unordered(affinity),
+    affinity: isEmpty(affinity) ? undefined : unordered(affinity),
     labels: unlessEmpty(metadata?.labels),
     image: imageMeaning(image),
     etcd: optionsMeaning(etcd),
@@ -78,8 +78,7 @@ function named({ version, image, etcd, tls, podTemplate }: MemberTemplate): stri
     sidecars: unlessEmpty(sorted(sidecars.map(containerMeaning))),
     // Init containers run in order.
     initContainers: Array.isArray(initContainers) ? unlessEmpty(initContainers.map(containerMeaning)) : undefined,
-    // An empty list removes the operator's default.
-    topologySpreadConstraints: unordered(topologySpreadConstraints),
+    topologySpreadConstraints: isEmpty(topologySpreadConstraints) ? undefined : unordered(topologySpreadConstraints),
     pod: withoutEmpty(podMeaning(pod)),
   });
 }

@@ -113,6 +113,17 @@ const cases: readonly { name: string; given: object; expect: object }[] = [
     given: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
     expect: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
   },
+  { name: "an empty affinity keeps the default spreading", given: { affinity: {} }, expect: { affinity: {} } },
+  {
+    name: "an empty list of constraints keeps the operator's constraints",
+    given: { topologySpreadConstraints: [] },
+    expect: {},
+  },
+  {
+    name: "an empty affinity beside constraints drops the default",
+    given: { affinity: {}, topologySpreadConstraints: [{ topologyKey: "zone", maxSkew: 2 }] },
+    expect: { affinity: {}, topologySpreadConstraints: [{ topologyKey: "zone", maxSkew: 2 }] },
+  },
   {
     name: "null removes the topology spread constraints",
     given: { topologySpreadConstraints: null },

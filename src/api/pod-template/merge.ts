@@ -1,3 +1,4 @@
+import { isEmpty } from "#api/meaning.ts";
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
 import { isMap } from "#base/json.ts";
 
@@ -10,7 +11,7 @@ import { isMap } from "#base/json.ts";
 //   would pull sidecar images before it starts etcd, `kubectl logs` would show a sidecar, and variables could not refer
 //   to the operator's.
 //   In the placement: the operator's affinity and topologySpreadConstraints are defaults. They are not merged with the
-//   user's.
+//   user's. An empty value counts as absent, because many clients leave empty values out.
 // How are patch directives such as `$patch` handled?
 //   They do not belong in a pod template; whyNotTemplate refuses them.
 // Why not a library?
@@ -29,7 +30,10 @@ export interface PartialPodTemplate {
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Fields of the operator's default placement. If the user sets one of them, the default of both is dropped. */
+/**
+ * Fields of the operator's default placement. If the user sets one of them to anything but an empty value, the default
+ * of both is dropped.
+ */
 const PLACEMENT = ["affinity", "topologySpreadConstraints"];
 
 /**
@@ -37,7 +41,8 @@ const PLACEMENT = ["affinity", "topologySpreadConstraints"];
  * if the user's template is valid.
  */
 export function mergePodTemplate<T extends { readonly spec: object }>(ours: T, theirs: PartialPodTemplate): T {
-  const isPlaced = PLACEMENT.some((field) => Object.hasOwn(theirs.spec ?? {}, field));
+  const asked = (theirs.spec ?? {}) as Values;
+  const isPlaced = PLACEMENT.some((field) => Object.hasOwn(asked, field) && !isEmpty(asked[field]));
   const kept = Object.entries(ours.spec).filter(([field]) => !isPlaced || !PLACEMENT.includes(field));
   return mergedMap({ ...ours, spec: Object.fromEntries(kept) }, theirs as Values, "") as T;
 }
