@@ -110,6 +110,8 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
     case "mutants":
       return;
     case "apiserver":
+      await ensureComponents(["kube-apiserver", "etcd-3.6.16", "typed-client"], step);
+      return;
     case "hostile":
       await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);
       return;

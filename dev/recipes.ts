@@ -5,6 +5,7 @@ import {
   COREDNS_VERSION,
   ETCD_VERSIONS,
   FAKE_GCS_SERVER_VERSION,
+  KUBERNETES_LIBRARIES_VERSION,
   KUBERNETES_VERSION,
   PAUSE_VERSION,
   RUNC_VERSION,
@@ -144,6 +145,14 @@ export const RECIPES = {
     ldflags: [...STRIPPED, `-X=${CERT_MANAGER}/pkg/util.AppVersion=v${CERT_MANAGER_VERSION}`],
     cgo: "0",
     folders: { crds: { module: CERT_MANAGER, path: "deploy/crds" } },
+  },
+  "typed-client": {
+    version: KUBERNETES_LIBRARIES_VERSION,
+    module: "typed-client",
+    binaries: { "typed-client": "." },
+    tags: [],
+    ldflags: STRIPPED,
+    cgo: "0",
   },
   pause: { version: PAUSE_VERSION, module: "pause", binaries: { pause: "." }, tags: [], ldflags: STRIPPED, cgo: "0" },
 } as const satisfies Record<string, Recipe>;

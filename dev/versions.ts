@@ -18,5 +18,7 @@ export const VERSITYGW_VERSION = "1.8.0";
 export const FAKE_GCS_SERVER_VERSION = "1.56.1";
 /** Version of the cert-manager in a long test. */
 export const CERT_MANAGER_VERSION = "1.21.2";
+/** Version of Kubernetes' Go libraries in the typed client of tests. */
+export const KUBERNETES_LIBRARIES_VERSION = "0.36.3";
 /** Version of our own pause program (dev/go/pause), increased when its behaviour changes. */
 export const PAUSE_VERSION = "1";
