@@ -2,16 +2,13 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { askedIn, revisionOf } from "#api/revision.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
-import { newIdentity } from "#cluster/identity/desired/identity.ts";
-import { newPeer } from "#cluster/members/desired/peer.ts";
 import { type Difference, differences } from "#kit/clients/differences.ts";
-import { exampleObjects, type WrittenObject } from "#kit/clients/examples.ts";
+import { exampleObjects, ownObjects, type WrittenObject } from "#kit/clients/examples.ts";
 import type { OmitEmpty } from "#kit/clients/go-types.ts";
 import { KIND_SCHEMAS, specSchema } from "#kit/clients/kind-schemas.ts";
 import { roundTrips } from "#kit/clients/typed-client.ts";
 import type { ApiServer } from "#kit/servers/apiserver.ts";
 import { startWithKinds } from "#kit/servers/shipped.ts";
-import { cluster } from "#kit/snapshots/cluster.ts";
 import { generatedSpecs } from "#kit/tables/generated-specs.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { AnyResource, Draft, KubeObject } from "#kube/kinds.ts";
@@ -65,13 +62,6 @@ function resourceOf(kind: string): AnyResource {
   const found = KIND_SCHEMAS.get(kind);
   if (found === undefined) throw new Error(`${kind} is none of our kinds`);
   return found.resource;
-}
-
-/** One object of each kind that no example has: the operator writes it. */
-function ownObjects(): readonly Pick<WrittenObject, "kind" | "spec">[] {
-  const snapshot = cluster();
-  const { kind, spec } = newPeer(snapshot, newIdentity(snapshot), "own-0");
-  return [{ kind, spec: spec as unknown as WrittenObject["spec"] }];
 }
 
 /** A difference as a line of text, or why there is none to compare. */

@@ -5,11 +5,16 @@ import type { AnyResource } from "#kube/kinds.ts";
 export interface Schema {
   readonly type?: string;
   readonly format?: string;
+  readonly pattern?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly additionalProperties?: Schema;
   readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
   readonly "x-kubernetes-int-or-string"?: boolean;
   readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
   readonly "x-kubernetes-validations"?: readonly { readonly rule: string }[];
