@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askedIn, revisionOf } from "#api/revision.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
-import { asOperatorError } from "#base/error.ts";
 import { type Difference, differences } from "#kit/clients/differences.ts";
+import { dryRun } from "#kit/clients/dry-run.ts";
 import { exampleObjects } from "#kit/clients/examples.ts";
 import { KIND_SCHEMAS, type Schema, specSchema } from "#kit/clients/kind-schemas.ts";
 import { type Json, type Place, pathText, placesOf, without, withValue } from "#kit/clients/spec-places.ts";
 import type { ApiServer } from "#kit/servers/apiserver.ts";
 import { startWithKinds } from "#kit/servers/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
-import type { Draft, KubeObject } from "#kube/kinds.ts";
 
 // Clients in Go leave out zero values, and templates of Helm leave out empty maps. So an empty value is either refused
 // with the field's name, or it has the meaning of an absent one.
@@ -33,8 +32,6 @@ const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
   [/[.]resources$/, "an empty map removes the operator's requests and limits"],
 ];
 
-const DRY_RUN = { signal: new AbortController().signal, dryRun: true };
-const namespace = "default";
 let server: ApiServer;
 let kube: KubeClient;
 
@@ -43,26 +40,6 @@ beforeAll(async () => {
   kube = server.client;
 });
 afterAll(async () => await server?.stop());
-
-/** The spec as the API server would store it, or its refusal. */
-async function stored(kind: string, spec: Json): Promise<Json | string> {
-  const { group, version } = resourceOf(kind);
-  const draft = { apiVersion: `${group}/${version}`, kind, metadata: { namespace, name: "e" }, spec };
-  try {
-    const object = await kube.create(resourceOf(kind), draft as Draft<KubeObject>, DRY_RUN);
-    return (object as unknown as { readonly spec: Json }).spec;
-  } catch (thrown) {
-    const error = asOperatorError(thrown);
-    expect(error.code, error.message).toBe("KubeInvalid");
-    return error.message;
-  }
-}
-
-function resourceOf(kind: string) {
-  const found = KIND_SCHEMAS.get(kind);
-  if (found === undefined) throw new Error(`${kind} is none of our kinds`);
-  return found.resource;
-}
 
 /** The empty value of a type; undefined for types that have none. */
 function emptyOf({ type = "", items, "x-kubernetes-int-or-string": isEither }: Schema): unknown {
@@ -79,10 +56,10 @@ interface Change {
 
 /** What an empty value changes against an absent one. */
 async function changesBy(kind: string, { path, within }: Place, empty: unknown): Promise<readonly Change[]> {
-  const given = await stored(kind, withValue(within, path, empty));
+  const given = await dryRun(kube, kind, withValue(within, path, empty));
   const at = pathText(path);
   if (typeof given === "string") return given.includes(String(path.at(-1))) ? [] : [{ path: at, by: given }];
-  const absent = await stored(kind, without(within, path));
+  const absent = await dryRun(kube, kind, without(within, path));
   if (typeof absent === "string") return []; // a client that leaves it out is refused
   if (kind === "EtcdCluster") expect(templateOf(given), `${at} restarts members`).toBe(templateOf(absent));
   const by = differences(absent, given, specSchema(kind), "spec");
@@ -100,7 +77,7 @@ const all: Change[] = [];
 test.each([...examples.keys()])(
   "an empty value in an %s is refused, or means the same as an absent one",
   async (kind) => {
-    const isTaken = async (spec: Json) => typeof (await stored(kind, spec)) !== "string";
+    const isTaken = async (spec: Json) => typeof (await dryRun(kube, kind, spec)) !== "string";
     const { places, unreached } = await placesOf(specSchema(kind), examples.get(kind) ?? {}, isTaken);
     expect(unreached).toEqual([]);
     const found: Change[] = [];

@@ -52,9 +52,19 @@ export const KIND_SCHEMAS: ReadonlyMap<string, KindSchema> = new Map(
 
 /** Schema of the spec of a kind. */
 export function specSchema(kind: string): Schema {
-  const schema = KIND_SCHEMAS.get(kind)?.schema.properties?.spec;
+  const schema = known(kind).schema.properties?.spec;
   if (schema === undefined) throw new Error(`${kind} has no schema of a spec`);
   return schema;
+}
+
+export function resourceOf(kind: string): AnyResource {
+  return known(kind).resource;
+}
+
+function known(kind: string): KindSchema {
+  const found = KIND_SCHEMAS.get(kind);
+  if (found === undefined) throw new Error(`${kind} is none of our kinds`);
+  return found;
 }
 
 /** Whether the value is a quantity of Kubernetes, such as `8Gi`. */
