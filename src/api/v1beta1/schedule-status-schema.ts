@@ -23,7 +23,11 @@ const disposalSchema = z.object({
 
 export const dryRunSchema = z
   .object({
-    refused: z.array(refusalSchema).meta(ATOMIC).optional().describe("Why the annotation's value is not a possible edit."),
+    refused: z
+      .array(refusalSchema)
+      .meta(ATOMIC)
+      .optional()
+      .describe("Why the annotation's value is not a possible edit."),
     deletes: z.array(disposalSchema).meta(ATOMIC).describe("The backups that the edit would delete, the oldest first."),
     more: z
       .number()
