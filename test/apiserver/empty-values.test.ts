@@ -15,9 +15,12 @@ import type { KubeClient } from "#kube/client.ts";
 
 /** Empty values with a meaning of their own, and those that stay in the spec and change nothing: why they may. */
 const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
-  [/[.](image|etcd|monitoring|metadata)$/, "without values in it every default stays"],
-  [/[.](labels|annotations|extraArgs|limits|requests|matchLabels)$/, "an empty map adds nothing"],
-  [/[.](pullSecrets|extraNames|matchExpressions|values|except)$/, "an empty list adds nothing"],
+  [/[.](image|etcd|monitoring|metadata|podTemplate)$/, "without values in it every default stays"],
+  [/[.](labels|annotations|extraArgs|limits|requests|matchLabels|nodeSelector)$/, "an empty map adds nothing"],
+  [
+    /[.](pullSecrets|imagePullSecrets|tolerations|extraNames|matchExpressions|values|except)$/,
+    "an empty list adds nothing",
+  ],
   [
     /[.](clients|metrics)[.]from$/,
     "`policy` decides; `Listed` admits no other pod, whether the list is empty or absent",
@@ -29,7 +32,8 @@ const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
   [/[.]storage[.](selector|storageClassName|volumeAttributesClassName)$/, "as in a PersistentVolumeClaim"],
   [/[.]failedBackupsHistoryLimit$/, "0 keeps none, as in a CronJob; clients in Go use a pointer for it there"],
   [/[.]archive$/, "its presence turns archives on, as that of emptyDir chooses a volume"],
-  [/[.]resources$/, "an empty map removes the operator's requests and limits"],
+  [/[.]resources$/, "without values in it the operator's own stay"],
+  [/[.]tolerations\[0\][.]\w+$/, "as in a Pod, where clients in Go use a pointer for tolerationSeconds"],
 ];
 
 let server: ApiServer;

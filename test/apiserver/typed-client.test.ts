@@ -44,6 +44,10 @@ const REFUSED: readonly (readonly [message: RegExp, because: string])[] = [
     / spec cannot be changed after creation; make another EtcdRestore/,
     "the whole spec is compared as written; a client that only patches metadata is not refused",
   ],
+  [
+    /it must be a duration from \w+ to \w+ in whole numbers/,
+    "Go writes 1500ms as 1.5s; those of the Gateway API have no fractions",
+  ],
 ];
 
 let server: ApiServer;
