@@ -143,5 +143,5 @@ test(`of ${RUNS} generated specs, valid ones give accepted members, and invalid 
   });
   await fc.assert(property, { numRuns: RUNS, ...(SEED === undefined ? {} : { seed: Number(SEED) }) });
   console.log(`${RUNS} specs: ${JSON.stringify(seen)}, ${wrongs.size} kinds of wrong`);
-  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(RUNS / 20);
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(RUNS / 100);
 });
