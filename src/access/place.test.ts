@@ -8,7 +8,7 @@ const deletionTimestamp = "2026-01-01T12:00:00Z";
 const members = (role: "Voter" | "Learner") => ({
   members: [{ name: "m", id: "1", role, health: "Healthy" as const }],
 });
-const asleep = { spec: { replicas: 0 }, status: { sleep: { since: deletionTimestamp } } };
+const asleep = { spec: { replicas: 0 }, status: { sleep: { startTime: deletionTimestamp } } };
 
 test.each<[string, EtcdCluster | undefined, string | undefined]>([
   ["that serves has no problem", etcdOf(), undefined],

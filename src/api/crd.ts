@@ -172,7 +172,7 @@ const DEFINITIONS: readonly Definition[] = [
       {
         name: "Last good",
         type: "date",
-        jsonPath: ".status.lastSuccessful.time",
+        jsonPath: ".status.lastSuccessful.creationTime",
         description: "Age of the latest completed backup",
       },
       {
@@ -242,7 +242,7 @@ const DEFINITIONS: readonly Definition[] = [
       { name: "User", type: "string", jsonPath: ".status.userName", description: "Its name in etcd" },
       { name: "Binding", type: "string", jsonPath: ".status.binding.name", description: "Secret for the application" },
       { name: "Status", type: "string", jsonPath: conditionReason("Ready"), description: USER_CONDITION_TYPES.Ready },
-      { name: "Rotated", type: "date", jsonPath: ".status.lastRotation", priority: 1 },
+      { name: "Rotated", type: "date", jsonPath: ".status.lastRotationTime", priority: 1 },
       AGE,
     ],
     rules: nameRules(MAX_USER_NAME_LENGTH, "userName", USER_NAMES_RESERVED),

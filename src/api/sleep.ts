@@ -11,5 +11,5 @@ export function isToSleep({ spec }: Pick<EtcdCluster, "spec">): boolean {
  */
 export function isAsleep(cluster: Pick<EtcdCluster, "spec" | "status">): boolean {
   const sleep = cluster.status?.sleep;
-  return isToSleep(cluster) && sleep !== undefined && sleep.wokenAt === undefined;
+  return isToSleep(cluster) && sleep !== undefined && sleep.wakeTime === undefined;
 }

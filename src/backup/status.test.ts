@@ -179,7 +179,7 @@ describe("verification status", () => {
     expect(right.verification).toStrictEqual({
       jobName,
       startTime,
-      time: "2026-01-01T12:00:00Z",
+      completionTime: "2026-01-01T12:00:00Z",
       revision: "12",
       keys: 7,
     });
@@ -187,7 +187,7 @@ describe("verification status", () => {
       { type: "Verified", status: "True", reason: "Verified", message: "7 keys" },
     ]);
     const wrong = begun(during("failed", { fetch: [2, failure("SnapshotCorrupt", "no")] }));
-    expect(wrong.verification).toStrictEqual({ jobName, startTime, time: "2026-01-01T12:00:00Z" });
+    expect(wrong.verification).toStrictEqual({ jobName, startTime, completionTime: "2026-01-01T12:00:00Z" });
     expect(wrong.conditions).toMatchObject([
       { type: "Ready", status: "False" },
       { type: "Stalled", status: "True" },
@@ -241,7 +241,7 @@ describe("verification status", () => {
     } as BackupSnapshot;
     expect(refused(late, 599_999).conditions).toMatchObject([{ status: "Unknown", reason: "StepRefused" }]);
     expect(refused(late, 600_000)).toMatchObject({
-      verification: { time: "2026-01-01T12:00:00Z" },
+      verification: { completionTime: "2026-01-01T12:00:00Z" },
       conditions: [
         { status: "False", reason: "StepRefused", message: "verify-object: quota; it was waited for 10 minutes" },
       ],

@@ -181,7 +181,7 @@ function withVerification(
     verification: {
       ...(name === undefined ? {} : { jobName: name }),
       startTime,
-      ...(status === "Unknown" ? {} : { time: now }),
+      ...(status === "Unknown" ? {} : { completionTime: now }),
       ...(revision === undefined ? {} : { revision }),
       ...(keys === undefined ? {} : { keys }),
     },

@@ -50,7 +50,11 @@ const both = (of: (cluster: string, name: string) => object) => [of("mine", "min
 const cluster = (name: string) =>
   named(name, {
     spec: { replicas: 3, version: "3.6.5" },
-    status: { members: [{ name: "m" }], conditions: [{ type: "Ready" }, { type: "Available" }], sleep: { since: "x" } },
+    status: {
+      members: [{ name: "m" }],
+      conditions: [{ type: "Ready" }, { type: "Available" }],
+      sleep: { startTime: "x" },
+    },
   });
 const STATE = {
   etcdclusters: [cluster("mine"), cluster("else")],
@@ -225,7 +229,7 @@ describe("a cache holds", () => {
     const { clusters } = await read(SHARD);
     expect(clusters.get({ namespace: "default", name: "mine" })).toEqual(cluster("mine"));
     expect(clusters.get({ namespace: "default", name: "else" })).toEqual(
-      named("else", { spec: { replicas: 3 }, status: { conditions: [{ type: "Ready" }], sleep: { since: "x" } } }),
+      named("else", { spec: { replicas: 3 }, status: { conditions: [{ type: "Ready" }], sleep: { startTime: "x" } } }),
     );
   });
 });

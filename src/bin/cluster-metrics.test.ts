@@ -7,7 +7,7 @@ import { clusterMetrics } from "./cluster-metrics.ts";
 test("the number of a cluster's quarantined claims and the time of the oldest are exported", async () => {
   const registry = new Registry();
   const { cluster: bare } = cluster();
-  const quarantinedClaims = { count: 3, oldestAt: "2026-03-01T00:00:00Z" };
+  const quarantinedClaims = { count: 3, oldestTime: "2026-03-01T00:00:00Z" };
   let all: readonly EtcdCluster[] = [bare, { ...bare, status: { ...bare.status, quarantinedClaims } }];
   clusterMetrics(registry, () => all);
   const lines = async () => (await registry.metrics()).split("\n").filter((line) => line.includes("{"));

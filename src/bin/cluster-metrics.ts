@@ -32,7 +32,7 @@ export function clusterMetrics(registry: Registry, clusters: () => readonly Etcd
     "etcd_operator_quarantined_claims_oldest_timestamp_seconds",
     "When the oldest quarantined claim of the cluster was quarantined, since 1970.",
     (status) => {
-      const at = status?.quarantinedClaims?.oldestAt;
+      const at = status?.quarantinedClaims?.oldestTime;
       return at === undefined ? undefined : Date.parse(at) / 1_000;
     },
   );

@@ -167,7 +167,7 @@ test("a cached EtcdCluster of another shard has only its identity, readiness, sl
   const about = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata };
   const spec = { replicas: 3, paused: false, version: "3.6.16", storage: { size: "1Gi" } };
   const ready = { type: "Ready", status: "True" };
-  const [sleep, identity] = [{ since: "2026-01-01T00:00:00Z" }, { clusterID: "1" }];
+  const [sleep, identity] = [{ startTime: "2026-01-01T00:00:00Z" }, { clusterID: "1" }];
   const status = { sleep, identity, conditions: [{ type: "Degraded", status: "False" }, ready], members: [{}] };
   const of = (cluster: object) => ofAnotherShard(cluster as EtcdCluster);
   expect(of({ ...about, spec, status })).toStrictEqual({

@@ -7,11 +7,11 @@ import { scheduleMetrics } from "./schedule-metrics.ts";
 test("metrics of each EtcdBackupSchedule are exported, and no longer once it is deleted", async () => {
   const registry = new Registry();
   const condition = { type: "BackupReady", status: "True" as const, reason: "BackupCompleted", message: "m" };
-  const good = { name: "n", time: "2026-01-01T12:00:00Z" };
+  const good = { name: "n", creationTime: "2026-01-01T12:00:00Z" };
   const status = {
     lastSuccessful: good,
-    lastVerified: { ...good, time: "2026-01-01T11:00:00Z" },
-    conditions: [{ ...condition, observedGeneration: 1, lastTransitionTime: good.time }],
+    lastVerified: { ...good, creationTime: "2026-01-01T11:00:00Z" },
+    conditions: [{ ...condition, observedGeneration: 1, lastTransitionTime: good.creationTime }],
   };
   const never = etcdBackupSchedule({ spec: { suspend: true }, status: {} });
   const other = { ...never, metadata: { ...never.metadata, name: "other" } };

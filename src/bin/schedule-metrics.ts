@@ -35,12 +35,12 @@ export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBac
   gauge(
     "last_success_timestamp_seconds",
     "When the latest good backup of the schedule was made, since 1970; 0 when there is none. Its age is time() less this.",
-    ({ status }) => secondsOf(status?.lastSuccessful?.time),
+    ({ status }) => secondsOf(status?.lastSuccessful?.creationTime),
   );
   gauge(
     "last_verified_timestamp_seconds",
     "When the latest verified backup of the schedule was made, since 1970; 0 when there is none.",
-    ({ status }) => secondsOf(status?.lastVerified?.time),
+    ({ status }) => secondsOf(status?.lastVerified?.creationTime),
   );
   gauge("ready", "1 when the condition BackupReady of the schedule is True, else 0.", ({ status }) =>
     Number(status?.conditions?.some(({ type, status: is }) => type === "BackupReady" && is === "True") ?? false),

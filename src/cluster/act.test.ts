@@ -411,9 +411,9 @@ describe("a downgrade", () => {
 
 describe("status.sleep", () => {
   test("is written by the steps fallAsleep and wakeUp", async () => {
-    expect(await recorded({ do: "fallAsleep" }, tired())).toEqual({ since: "2026-01-01T12:00:00Z" });
+    expect(await recorded({ do: "fallAsleep" }, tired())).toEqual({ startTime: "2026-01-01T12:00:00Z" });
     const given = wanted(asleep(), 3);
-    expect(await recorded({ do: "wakeUp" }, given)).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });
+    expect(await recorded({ do: "wakeUp" }, given)).toEqual({ ...SLEEP, wakeTime: "2026-01-01T12:00:00Z" });
     await expect(recorded({ do: "wakeUp" }, cluster())).rejects.toThrow("only a cluster that sleeps is woken");
   });
 

@@ -111,7 +111,7 @@ export async function actOnCluster(
         kube,
         ETCD_CLUSTERS,
         snapshot.cluster,
-        { ...snapshot.cluster.status, sleep: { since: rfc3339(snapshot.takenAtMs) } },
+        { ...snapshot.cluster.status, sleep: { startTime: rfc3339(snapshot.takenAtMs) } },
         signal,
       );
     case "wakeUp":
@@ -302,7 +302,7 @@ function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): Etcd
 
 function wokenStatus({ cluster: { status }, takenAtMs }: ClusterSnapshot): EtcdClusterStatus {
   invariant(status?.sleep !== undefined, "only a cluster that sleeps is woken");
-  return { ...status, sleep: { ...status.sleep, wokenAt: rfc3339(takenAtMs) } };
+  return { ...status, sleep: { ...status.sleep, wakeTime: rfc3339(takenAtMs) } };
 }
 
 function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterIdentity {

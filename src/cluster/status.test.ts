@@ -869,9 +869,11 @@ test("cluster status: a restarted operator keeps the recorded since", () => {
 test("cluster status: status.update has the progress of an update until the update ends", () => {
   expect(statusOf(settled)).not.toHaveProperty("update");
   const first = statusOf(wanting(NEWER));
-  expect(first).toMatchObject({ update: { from: "3.6.16", to: "3.6.17", updated: [], since: "2026-01-01T12:00:00Z" } });
+  expect(first).toMatchObject({
+    update: { from: "3.6.16", to: "3.6.17", updated: [], startTime: "2026-01-01T12:00:00Z" },
+  });
   const half = withUpdated(withUpdate(wanting(NEWER)), "my-etcd-2");
-  expect(statusOf(half)).toMatchObject({ update: { updated: ["my-etcd-2"], since: "2026-01-01T11:30:00Z" } });
+  expect(statusOf(half)).toMatchObject({ update: { updated: ["my-etcd-2"], startTime: "2026-01-01T11:30:00Z" } });
   const done = withUpdated(withUpdate(wanting(NEWER)), "my-etcd-0", "my-etcd-1", "my-etcd-2");
   expect(statusOf(done)).not.toHaveProperty("update");
 });

@@ -241,5 +241,5 @@ function withoutSleep(cluster: EtcdCluster): EtcdCluster {
 }
 
 function wokenAgain(cluster: EtcdCluster): EtcdCluster {
-  return { ...cluster, status: { ...cluster.status!, sleep: { ...SLEEP, wokenAt: SLEEP.since } } };
+  return { ...cluster, status: { ...cluster.status!, sleep: { ...SLEEP, wakeTime: SLEEP.startTime } } };
 }

@@ -218,16 +218,16 @@ describe("the status records", () => {
 });
 
 describe("the status shows", () => {
-  const GOOD = { name: "nightly-20260101-110000", time: "2026-01-01T11:00:00Z", objectURL: "s3://backups/nightly-20260101-110000.db" }; // biome-ignore format: one thing
+  const GOOD = { name: "nightly-20260101-110000", creationTime: "2026-01-01T11:00:00Z", objectURL: "s3://backups/nightly-20260101-110000.db" }; // biome-ignore format: one thing
 
   test("the latest good backup with its facts", () => {
     const backups = [run(NOW - 2 * HOUR), run(NOW - HOUR, { etcd: "a" }), run(NOW, { phase: "Failed" })];
     expect(statusOf(schedule({ backups })).lastSuccessful).toEqual({ ...GOOD, revision: "12" });
     expect(statusOf(schedule({ backups: [run(NOW - HOUR)] })).lastSuccessful).toEqual(GOOD);
     const bare = run(NOW - HOUR);
-    const { name, time } = GOOD;
+    const { name, creationTime } = GOOD;
     const nothing = { ...bare, status: { phase: "Completed" as const } };
-    expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toStrictEqual({ name, time });
+    expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toStrictEqual({ name, creationTime });
   });
 
   test("the latest backup by creation time, whatever its name or place in the list", () => {
@@ -246,8 +246,8 @@ describe("the status shows", () => {
 
   test("the latest verified backup", () => {
     const backups = [run(NOW - 2 * HOUR, { verified: true }), run(NOW - HOUR, { verified: true }), run(NOW)];
-    const { name, time } = GOOD;
-    expect(statusOf(schedule({ backups })).lastVerified).toEqual({ name, time });
+    const { name, creationTime } = GOOD;
+    expect(statusOf(schedule({ backups })).lastVerified).toEqual({ name, creationTime });
     const doubtful = run(NOW - HOUR, { verified: true });
     doubtful.status!.conditions![0]!.status = "Unknown";
     expect(statusOf(schedule({ backups: [doubtful] }))).not.toHaveProperty("lastVerified");
@@ -257,7 +257,7 @@ describe("the status shows", () => {
   });
 
   test("recorded backups that no longer exist", () => {
-    const made = { name: "n", time: rfc3339(NOW) };
+    const made = { name: "n", creationTime: rfc3339(NOW) };
     const status = { ...STATUS, lastSuccessful: made, lastVerified: made };
     expect(statusOf(schedule({ status }))).toMatchObject({ lastSuccessful: made, lastVerified: made });
     expect(statusOf(schedule())).not.toHaveProperty("lastSuccessful");

@@ -96,7 +96,7 @@ function successfulOf(backup: EtcdBackup) {
 }
 
 function madeOf(backup: EtcdBackup) {
-  return { name: backup.metadata.name, time: rfc3339(madeAtMs(backup)) };
+  return { name: backup.metadata.name, creationTime: rfc3339(madeAtMs(backup)) };
 }
 
 type Conditions = NonNullable<EtcdBackupScheduleStatus["conditions"]>;

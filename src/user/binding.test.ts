@@ -255,20 +255,20 @@ test("the status records only credentials that work", () => {
   const from = { uid: "uid-of-app-binding", resourceVersion: "90" };
   expect(shown(look())).toMatchObject({
     binding: { name: "app-binding" },
-    lastRotation: BEFORE,
+    lastRotationTime: BEFORE,
     passwordFrom: from,
     observedGeneration: 1,
   });
   for (const password of [present("differs" as const), absent]) {
-    expect(shown(look({ with: { password } }))).not.toHaveProperty("lastRotation");
+    expect(shown(look({ with: { password } }))).not.toHaveProperty("lastRotationTime");
     expect(shown(look({ with: { password } }))).not.toHaveProperty("passwordFrom");
   }
   expect(shown(look(byCertificate))).toMatchObject({
-    lastRotation: BEFORE,
+    lastRotationTime: BEFORE,
     certificate: { notAfter: "2026-03-22T12:00:00Z" },
   });
   expect(shown(look(byCertificate))).not.toHaveProperty("passwordFrom");
-  expect(shown(look({ bound: { rotatedAtMs: undefined } }))).not.toHaveProperty("lastRotation");
+  expect(shown(look({ bound: { rotatedAtMs: undefined } }))).not.toHaveProperty("lastRotationTime");
   expect(shown(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
 });
 
@@ -368,7 +368,7 @@ describe("the pod that counts for the trust of a member is", () => {
 
 test("a Secret that was deleted or has another owner is removed from the status", () => {
   const binding = { name: "app-binding", trusts: ["a"], signedBy: "a" };
-  const status = { binding, certificate: { notAfter: BEFORE }, lastRotation: BEFORE };
+  const status = { binding, certificate: { notAfter: BEFORE }, lastRotationTime: BEFORE };
   const shown = (given: Parameters<typeof look>[0]) => {
     const snapshot = look({ ...given, status });
     return userStatus(snapshot, planUser(snapshot));
@@ -376,7 +376,7 @@ test("a Secret that was deleted or has another owner is removed from the status"
   for (const gone of [shown({ bound: null }), shown({ bound: { ownerUid: "other" } })]) {
     expect(gone).not.toHaveProperty("binding");
     expect(gone).not.toHaveProperty("certificate");
-    expect(gone).toMatchObject({ lastRotation: BEFORE, userName: "app" });
+    expect(gone).toMatchObject({ lastRotationTime: BEFORE, userName: "app" });
   }
   expect(shown({ with: { binding: unknown("away") } })).toMatchObject({ binding, certificate: status.certificate });
   expect(shown({ pair: null })).not.toHaveProperty("certificate");

@@ -120,7 +120,7 @@ test.each<[string, UserSnapshot, UserStep, boolean]>([
 }); // biome-ignore format: a table
 
 test("binding: during a pause the status shows the certificate's expiry and keeps the password's record", () => {
-  const record = { lastRotation: "2025-01-01T00:00:00Z", passwordFrom: { uid: "u", resourceVersion: "1" } };
+  const record = { lastRotationTime: "2025-01-01T00:00:00Z", passwordFrom: { uid: "u", resourceVersion: "1" } };
   const given = paused({ status: record });
   expect(userStatus(given, planUser(given))).toMatchObject({
     ...record,

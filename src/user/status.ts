@@ -22,7 +22,7 @@ export function userStatus(snapshot: UserSnapshot, plan: Plan<UserStep>): EtcdUs
 }
 
 /**
- * The binding's part of the status. lastRotation changes only when etcd has the new password: until then the previous
+ * The binding's part of the status. lastRotationTime changes only when etcd has the new password: until then the previous
  * one is valid.
  */
 function bindingStatus(snapshot: UserSnapshot): EtcdUserStatus {
@@ -35,7 +35,7 @@ function bindingStatus(snapshot: UserSnapshot): EtcdUserStatus {
   return {
     binding: { name, trusts: [...trustIds], ...(signedBy === undefined ? {} : { signedBy }) },
     ...(certificate === undefined ? {} : { certificate: { notAfter: rfc3339(certificate.notAfterMs) } }),
-    ...(isGood && rotatedAtMs !== undefined ? { lastRotation: rfc3339(rotatedAtMs) } : {}),
+    ...(isGood && rotatedAtMs !== undefined ? { lastRotationTime: rfc3339(rotatedAtMs) } : {}),
     ...(isSet ? { passwordFrom: { uid, resourceVersion } } : {}),
   };
 }

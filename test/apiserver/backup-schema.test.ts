@@ -307,7 +307,7 @@ test("the schema of the status accepts every field that the operator writes", as
     },
     nothingStored: true,
     verification: {
-      jobName: "verify-u", startTime: "2026-01-01T12:00:10Z", time: "2026-01-01T12:00:20Z", revision: "9223372036854775807", keys: 1,
+      jobName: "verify-u", startTime: "2026-01-01T12:00:10Z", completionTime: "2026-01-01T12:00:20Z", revision: "9223372036854775807", keys: 1,
     },
     progress: { phase: "Copying", bytesRead: 1, bytesStored: 1, bytesExpected: 2 },
   }; // biome-ignore format: a list

@@ -188,8 +188,8 @@ test("the schema of the status accepts every field that the operator writes", as
     nextScheduleTime: time,
     runs: 7,
     active: ["a"],
-    lastSuccessful: { name: "a", time, revision: "9223372036854775807", objectURL: "gs://backups/a" },
-    lastVerified: { name: "a", time },
+    lastSuccessful: { name: "a", creationTime: time, revision: "9223372036854775807", objectURL: "gs://backups/a" },
+    lastVerified: { name: "a", creationTime: time },
     dryRun: {
       refused: [{ rule: "SpecRefused", message: "m" }],
       deletes: [{ name: "a", objectURL: "gs://backups/a" }, { name: "b" }],

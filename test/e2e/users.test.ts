@@ -153,7 +153,7 @@ test("after a rotation the previous password is refused, and the Secret contains
   await untilUser("shop", "Bound");
   expect(await asShop(password, "get", "shop/a", "--print-value-only")).toBe("1");
   await refused("nameless", `--user=shop:${before}`, "get", "shop/a");
-  expect(Date.parse((await user("shop")).status?.lastRotation ?? "")).toBeGreaterThan(
+  expect(Date.parse((await user("shop")).status?.lastRotationTime ?? "")).toBeGreaterThan(
     Date.parse((await user("shop")).metadata.creationTimestamp ?? ""),
   );
 });

@@ -110,7 +110,7 @@ async function outlive(): Promise<void> {
   await untilRefused("shop", before);
   await untilBound();
   const { status } = await cluster.json<EtcdUser>("get", "etcduser", "shop");
-  expect(Date.now() - Date.parse(status?.lastRotation ?? "")).toBeLessThan(60_000);
+  expect(Date.now() - Date.parse(status?.lastRotationTime ?? "")).toBeLessThan(60_000);
   expect(await passwordIn("shop-binding")).toBe(next);
 }
 

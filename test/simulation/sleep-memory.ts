@@ -14,7 +14,7 @@ export class SleepMemory {
       // A cluster that was woken before, and is woken again before the operator noticed the sleep, has not slept in
       // between.
       const sleep = after.status?.sleep;
-      if (sleep !== undefined && sleep.wokenAt === undefined) this.#wokenMs.set(uid, nowMs);
+      if (sleep !== undefined && sleep.wakeTime === undefined) this.#wokenMs.set(uid, nowMs);
     }
   }
 

@@ -52,7 +52,7 @@ const STORIES: Readonly<Record<string, (world: AccessWorld) => (before: string) 
     world.edit(ETCD_USERS, "app", ask);
     return (before) => {
       expect(expectBound(world)).not.toBe(before);
-      expect(world.get(ETCD_USERS, "app")?.status?.lastRotation).toBe("2026-01-01T12:00:00Z");
+      expect(world.get(ETCD_USERS, "app")?.status?.lastRotationTime).toBe("2026-01-01T12:00:00Z");
     };
   },
   "the Secret is deleted": (world) => {

@@ -35,7 +35,7 @@ export const verificationSchema = z
   .object({
     jobName: z.string().optional().describe("The Job that does it, in the same namespace."),
     startTime: time.optional().describe("When the operator first saw that verification is requested."),
-    time: time.optional().describe("When it ended, well or not."),
+    completionTime: time.optional().describe("When it ended, well or not."),
     revision: z.string().optional().describe("The revision at which the data was compared."),
     keys: z.number().int().optional().describe("Number of keys in the restored etcd at that revision."),
   })

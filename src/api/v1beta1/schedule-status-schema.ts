@@ -8,7 +8,7 @@ const time = z.string().meta({ format: "date-time" });
 
 export const madeBackupSchema = z.object({
   name: z.string().describe("The EtcdBackup."),
-  time: time.describe("When it was made."),
+  creationTime: time.describe("When it was made. It has every write up to this time."),
 });
 
 const lastSuccessfulSchema = madeBackupSchema.extend({

@@ -89,7 +89,10 @@ export const updateSchema = z
       .describe(
         "The members that are updated only when their pods are deleted, because spec.updateStrategy.type is OnDelete.",
       ),
-    since: z.string().meta({ format: "date-time" }).describe("When the operator first saw that an update is needed."),
+    startTime: z
+      .string()
+      .meta({ format: "date-time" })
+      .describe("When the operator first saw that an update is needed."),
     stopped: z
       .object({
         member: z.string().describe("The first member that was restarted, and did not become healthy."),
@@ -104,8 +107,8 @@ export const updateSchema = z
 
 const sleepSchema = z
   .object({
-    since: z.string().meta({ format: "date-time" }).describe("When the operator began to stop members."),
-    wokenAt: z
+    startTime: z.string().meta({ format: "date-time" }).describe("When the operator began to stop members."),
+    wakeTime: z
       .string()
       .optional()
       .meta({ format: "date-time" })
@@ -157,7 +160,7 @@ const tlsChangeSchema = z
       .describe(
         "Prepare: the new CA, certificate or scheme cannot be used yet, and members keep what they have. AcceptBoth: members restart to accept both. UseNew: members and clients change to the new. DropOld: members restart to accept only the new.",
       ),
-    since: z.string().meta({ format: "date-time" }).describe("When the round began."),
+    startTime: z.string().meta({ format: "date-time" }).describe("When the round began."),
     waitsFor: z.string().optional().describe("What the round waits for."),
   })
   .describe("The change in progress, for people and tools: the operator derives the round from what it observes.");
@@ -279,7 +282,7 @@ export const clusterStatusSchema = z
     quarantinedClaims: z
       .object({
         count: z.number().int().describe("How many there are."),
-        oldestAt: z.string().optional().describe("When the first of them was quarantined."),
+        oldestTime: z.string().optional().describe("When the first of them was quarantined."),
       })
       .optional()
       .describe(

@@ -96,7 +96,7 @@ export const userStatusSchema = z
       })
       .optional()
       .describe("The Secret by which an application connects."),
-    lastRotation: time.optional().describe("When the current credentials were made."),
+    lastRotationTime: time.optional().describe("When the current credentials were made."),
     certificate: z
       .object({ notAfter: time.describe("When it expires.") })
       .optional()

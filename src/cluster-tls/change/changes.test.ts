@@ -193,7 +193,7 @@ describe("status.tls records", () => {
   /** The snapshot in which the status has this change for clients. */
   const recorded = (given: ClusterSnapshot, change: object): ClusterSnapshot => {
     const { cluster } = given;
-    const before = { from: "a", to: "b", since: MINUTE_AGO, waitsFor: "", ...change } as NonNullable<Recorded>;
+    const before = { from: "a", to: "b", startTime: MINUTE_AGO, waitsFor: "", ...change } as NonNullable<Recorded>;
     const tls = { ...cluster.status?.tls, client: { ...cluster.status?.tls?.client, change: before } };
     return { ...given, cluster: { ...cluster, status: { ...cluster.status, tls } } };
   };
@@ -206,7 +206,7 @@ describe("status.tls records", () => {
   });
 
   test("a change with the time at which its round began", () => {
-    const change = { kind: "CARotation", from: OWN.id, to: NEXT.id, round: "UseNew", since: now } as const;
+    const change = { kind: "CARotation", from: OWN.id, to: NEXT.id, round: "UseNew", startTime: now } as const;
     expect(tlsStatus(replaced).tls?.client?.change).toEqual({ ...change, waitsFor: "the old CA is dropped next" });
     expect(tlsStatus(replaced).tls?.peer).not.toHaveProperty("change");
   });
@@ -220,8 +220,12 @@ describe("status.tls records", () => {
     ["the current time in the next round", { kind: "CARotation", to: NEXT.id, round: "AcceptBoth" }, now],
     ["the current time for another CA", { kind: "CARotation", to: THEIRS.id, round: "UseNew" }, now],
     ["the current time for another kind of change", { kind: "Provider", to: NEXT.id, round: "UseNew" }, now],
-  ])("%s", (_, before, since) => {
-    expect(recordedChange(recorded(replaced, before), "client")).toMatchObject({ from: OWN.id, to: NEXT.id, since });
+  ])("%s", (_, before, startTime) => {
+    expect(recordedChange(recorded(replaced, before), "client")).toMatchObject({
+      from: OWN.id,
+      to: NEXT.id,
+      startTime,
+    });
   });
 
   test("what has changed until the last member has dropped the old CA", () => {
@@ -229,9 +233,9 @@ describe("status.tls records", () => {
     expect(recordedChange(recorded(over, { ...provider, round: "UseNew" }), "client")).toMatchObject({
       ...provider,
       round: "DropOld",
-      since: now,
+      startTime: now,
     });
-    expect(recordedChange(recorded(over, { ...provider, round: "DropOld" }), "client")?.since).toBe(MINUTE_AGO);
+    expect(recordedChange(recorded(over, { ...provider, round: "DropOld" }), "client")?.startTime).toBe(MINUTE_AGO);
     const unknown = recordedChange(recorded(over, { kind: "Scheme", round: "DropOld" }), "client");
     expect(unknown).toMatchObject({ kind: "CARotation", to: THEIRS.id, round: "DropOld" });
     expect(unknown).not.toHaveProperty("from");
@@ -242,24 +246,24 @@ describe("status.tls records", () => {
 
   test("the way back of a change that is taken back in round UseNew", () => {
     const taken = recordedChange(recorded(back, { ...forward, round: "UseNew" }), "client");
-    expect(taken).toMatchObject({ kind: "Provider", from: "Secret their-server", to: "Operator", since: now });
+    expect(taken).toMatchObject({ kind: "Provider", from: "Secret their-server", to: "Operator", startTime: now });
     // The status still records the previous source, which is requested again.
     const early = { ...back, cluster: { ...back.cluster, status: told.cluster.status! } };
     const unknown = recordedChange(recorded(early, { ...forward, round: "UseNew" }), "client");
-    expect(unknown).toMatchObject({ kind: "Provider", to: "Operator", round: "UseNew", since: now });
+    expect(unknown).toMatchObject({ kind: "Provider", to: "Operator", round: "UseNew", startTime: now });
     expect(unknown).not.toHaveProperty("from");
     const again = { kind: "Provider", to: "Operator", round: "UseNew" };
-    expect(recordedChange(recorded(early, again), "client")?.since).toBe(MINUTE_AGO);
+    expect(recordedChange(recorded(early, again), "client")?.startTime).toBe(MINUTE_AGO);
   });
 
   test("that members drop the CA of a change that is taken back in round AcceptBoth", () => {
     const taken = withMade(goingTo(clientsTrusting, {}), { server: {}, operator: {}, application: {} });
     const dropped = recordedChange(recorded(taken, { ...forward, round: "AcceptBoth" }), "client");
-    expect(dropped).toMatchObject({ kind: "CARotation", to: OWN.id, round: "DropOld", since: now });
+    expect(dropped).toMatchObject({ kind: "CARotation", to: OWN.id, round: "DropOld", startTime: now });
     expect(dropped).not.toHaveProperty("from");
     const another = recorded(taken, { kind: "CARotation", from: OWN.id, to: NEXT.id, round: "UseNew" });
     expect(recordedChange(another, "client")).toEqual(dropped);
     const same = recorded(taken, { kind: "CARotation", from: NEXT.id, to: OWN.id, round: "DropOld" });
-    expect(recordedChange(same, "client")).toMatchObject({ from: NEXT.id, to: OWN.id, since: MINUTE_AGO });
+    expect(recordedChange(same, "client")).toMatchObject({ from: NEXT.id, to: OWN.id, startTime: MINUTE_AGO });
   });
 });

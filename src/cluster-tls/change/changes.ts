@@ -76,13 +76,13 @@ export function recordedChange(given: ClusterSnapshot, side: Side): Recorded | u
   const before = given.cluster.status?.tls?.[side]?.change;
   const { kind, from, to } = before !== undefined && isContinued(given, side, change, before) ? before : change;
   const isSame = before?.kind === kind && before.to === to;
-  const since = isSame && before.round === change.round ? before.since : rfc3339(given.takenAtMs);
+  const startTime = isSame && before.round === change.round ? before.startTime : rfc3339(given.takenAtMs);
   return {
     kind,
     ...(from === undefined ? {} : { from }),
     to,
     round: change.round,
-    since,
+    startTime,
     waitsFor: change.waitsFor,
   };
 }

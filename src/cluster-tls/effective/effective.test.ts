@@ -165,7 +165,7 @@ describe("when spec.tls is removed, the cluster keeps", () => {
         to: "3.6.16",
         updated: [],
         proven: false,
-        since: "2026-01-01T11:00:00Z",
+        startTime: "2026-01-01T11:00:00Z",
       };
       const status = update === undefined ? over : { ...over, update: { ...begun, ...update } };
       return withEffectiveTls({ ...turned.cluster, status }, { peers, pods: new Map() }).spec.tls;

@@ -272,7 +272,7 @@ describe("forecast: the effect of a step", () => {
 
   test("fallAsleep: the members are stopped and the sleep is recorded", () => {
     const made = did({ do: "fallAsleep" }, tired());
-    expect(made.cluster.status?.sleep).toEqual({ since: "2026-01-01T12:00:00Z" });
+    expect(made.cluster.status?.sleep).toEqual({ startTime: "2026-01-01T12:00:00Z" });
     const { pods, endpoints, members, unpublished, histories } = arrived(sickFor(made, "my-etcd-0", 1));
     expect([pods.size, endpoints.size, unpublished.size, histories.size]).toEqual([0, 0, 0, 0]);
     expect(members).toEqual({ is: "unknown", why: "its members are stopped" });
@@ -280,7 +280,7 @@ describe("forecast: the effect of a step", () => {
 
   test("wakeUp: all members are listed and answer with the releases of their EtcdPeers", () => {
     const made = did({ do: "wakeUp" }, wanted(asleep(), 1));
-    expect(made.cluster.status?.sleep).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });
+    expect(made.cluster.status?.sleep).toEqual({ ...SLEEP, wakeTime: "2026-01-01T12:00:00Z" });
     const now = arrived(made);
     const slept = listIn(cluster());
     expect(listIn(now)).toMatchObject({ clusterId: slept.clusterId, answeredBy: slept.members[0]!.id });

@@ -43,12 +43,12 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "recordJoined":
       return joined(snapshot, step.names);
     case "fallAsleep":
-      return withSleep(snapshot, { since: rfc3339(snapshot.takenAtMs) });
+      return withSleep(snapshot, { startTime: rfc3339(snapshot.takenAtMs) });
     case "wakeUp":
       return withSleep(snapshot, {
-        since: "",
+        startTime: "",
         ...snapshot.cluster.status?.sleep,
-        wokenAt: rfc3339(snapshot.takenAtMs),
+        wakeTime: rfc3339(snapshot.takenAtMs),
       });
     case "createService":
       return withService(snapshot, stored<Service>(step.service));

@@ -80,7 +80,7 @@ describe("members that the operator waits for after a sleep", () => {
       ["my-etcd-1"],
     ]);
     expect([10_000, -10_000].map((agoMs) => names(given(agoMs)))).toEqual([[], []]);
-    const made = { creationTimestamp: SLEEP.since };
+    const made = { creationTimestamp: SLEEP.startTime };
     expect(names(withPod(woken(), "my-etcd-1", { metadata: made }))).toEqual([]);
   });
 

@@ -82,9 +82,9 @@ function isBack(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   if (!member.participatesInQuorum) return false;
   const { creationTimestamp, deletionTimestamp } = snapshot.pods.get(member.name)?.metadata ?? {};
   if (deletionTimestamp !== undefined) return false;
-  const { since = "", wokenAt = "" } = snapshot.cluster.status?.sleep ?? {};
-  const isFromBefore = Date.parse(creationTimestamp ?? "") < Date.parse(since);
-  return !isFromBefore || Math.abs(snapshot.takenAtMs - Date.parse(wokenAt)) >= LATE_STOP_MS;
+  const { startTime = "", wakeTime = "" } = snapshot.cluster.status?.sleep ?? {};
+  const isFromBefore = Date.parse(creationTimestamp ?? "") < Date.parse(startTime);
+  return !isFromBefore || Math.abs(snapshot.takenAtMs - Date.parse(wakeTime)) >= LATE_STOP_MS;
 }
 
 /** Whether the cluster is waking up. */
@@ -96,13 +96,13 @@ export function isWaking(snapshot: ClusterSnapshot): boolean {
 function isWokenJustNow({ cluster, takenAtMs, memberTimeoutMs }: ClusterSnapshot): boolean {
   const sleep = cluster.status?.sleep;
   if (sleep === undefined || isToSleep(cluster)) return false;
-  return sleep.wokenAt === undefined || Math.abs(takenAtMs - Date.parse(sleep.wokenAt)) < memberTimeoutMs;
+  return sleep.wakeTime === undefined || Math.abs(takenAtMs - Date.parse(sleep.wakeTime)) < memberTimeoutMs;
 }
 
 /** The recorded sleep: complete until the last member is awake. */
 export function sleepStatus(snapshot: ClusterSnapshot): NonNullable<EtcdCluster["status"]>["sleep"] {
   const { cluster } = snapshot;
-  const isOver = !isToSleep(cluster) && cluster.status?.sleep?.wokenAt !== undefined && !isWaking(snapshot);
+  const isOver = !isToSleep(cluster) && cluster.status?.sleep?.wakeTime !== undefined && !isWaking(snapshot);
   return isOver ? undefined : cluster.status?.sleep;
 }
 

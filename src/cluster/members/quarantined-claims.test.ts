@@ -23,7 +23,7 @@ test("quarantined claims: the status has the number of quarantined claims and th
     quarantined("my-etcd-7", "2026-01-02T00:00:00Z"),
     quarantined("my-etcd-8", "2026-01-01T00:00:00Z"),
   ];
-  const quarantinedClaims = { count: 2, oldestAt: "2026-01-01T00:00:00Z" };
+  const quarantinedClaims = { count: 2, oldestTime: "2026-01-01T00:00:00Z" };
   expect(statusOf(first, second)).toEqual({ quarantinedClaims });
   expect(statusOf(second, first)).toEqual({ quarantinedClaims });
   const status = clusterStatus({ ...settled, claims: [...settled.claims, first, second] }, { next: "settled" });
@@ -34,5 +34,5 @@ test("quarantined claims: the status has the number of quarantined claims and th
 test("quarantined claims: a claim with a missing or invalid quarantine time is counted without its time", () => {
   expect(statusOf(quarantined("my-etcd-7", undefined))).toEqual({ quarantinedClaims: { count: 1 } });
   const [bad, good] = [quarantined("my-etcd-7", "yesterday"), quarantined("my-etcd-8", "2026-01-01T00:00:00Z")];
-  expect(statusOf(bad, good)).toEqual({ quarantinedClaims: { count: 2, oldestAt: "2026-01-01T00:00:00Z" } });
+  expect(statusOf(bad, good)).toEqual({ quarantinedClaims: { count: 2, oldestTime: "2026-01-01T00:00:00Z" } });
 });

@@ -11,6 +11,6 @@ export function quarantineStatus({
   if (quarantined.length === 0) return {};
   const times = quarantined.map(({ metadata }) => Date.parse(metadata.annotations?.[QUARANTINE_TIME_ANNOTATION] ?? ""));
   const [oldestMs] = times.filter((ms) => !Number.isNaN(ms)).sort((a, b) => a - b);
-  const oldest = oldestMs === undefined ? {} : { oldestAt: rfc3339(oldestMs) };
+  const oldest = oldestMs === undefined ? {} : { oldestTime: rfc3339(oldestMs) };
   return { quarantinedClaims: { count: quarantined.length, ...oldest } };
 }

@@ -63,17 +63,17 @@ describe("BackupReady", () => {
 });
 
 describe("status.backup", () => {
-  const made = (name: string, time: string) => ({ name, time, revision: "7" });
-  const early = { name: "early", time: "2026-01-01T10:00:00Z" };
-  const late = { name: "late", time: "2026-01-01T11:00:00Z" };
+  const made = (name: string, creationTime: string) => ({ name, creationTime, revision: "7" });
+  const early = { name: "early", creationTime: "2026-01-01T10:00:00Z" };
+  const late = { name: "late", creationTime: "2026-01-01T11:00:00Z" };
 
   test("is absent before the first backup", () => {
     expect(backupStatus(snapshot([good]))).toEqual({});
   });
 
   test("has the latest backup and verification of all schedules", () => {
-    const one = schedule("a", {}, {}, { lastSuccessful: made("late", late.time), lastVerified: early });
-    const two = schedule("b", {}, {}, { lastSuccessful: made("early", early.time), lastVerified: late });
+    const one = schedule("a", {}, {}, { lastSuccessful: made("late", late.creationTime), lastVerified: early });
+    const two = schedule("b", {}, {}, { lastSuccessful: made("early", early.creationTime), lastVerified: late });
     expect(backupStatus(snapshot([one, two]))).toEqual({ backup: { lastSuccessful: late, lastVerified: late } });
     expect(backupStatus(snapshot([two, one]))).toEqual({ backup: { lastSuccessful: late, lastVerified: late } });
     const only = schedule("a", {}, {}, { lastVerified: early });
@@ -85,7 +85,7 @@ describe("status.backup", () => {
     expect(backupStatus(snapshot([], { backup }))).toStrictEqual({ backup });
     const verified = { lastVerified: early };
     expect(backupStatus(snapshot([], { backup: verified }))).toStrictEqual({ backup: verified });
-    const older = schedule("a", {}, {}, { lastSuccessful: made("early", early.time) });
+    const older = schedule("a", {}, {}, { lastSuccessful: made("early", early.creationTime) });
     expect(backupStatus(snapshot([older], { backup }))).toEqual({ backup });
   });
 });

@@ -55,6 +55,6 @@ export function backupStatus({ schedules, cluster }: ClusterSnapshot): Pick<Etcd
 
 function latestOf(all: readonly (MadeBackup | undefined)[]): MadeBackup | undefined {
   const known = all.filter((each) => each !== undefined);
-  const [latest] = known.toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time));
-  return latest === undefined ? undefined : { name: latest.name, time: latest.time };
+  const [latest] = known.toSorted((a, b) => Date.parse(b.creationTime) - Date.parse(a.creationTime));
+  return latest === undefined ? undefined : { name: latest.name, creationTime: latest.creationTime };
 }

@@ -29,7 +29,7 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
 export function overdueCanary(snapshot: ClusterSnapshot): KnownMember | undefined {
   const first = canary(snapshot);
   if (first === undefined || stoppedUpdate(snapshot) !== undefined) return undefined;
-  const since = Date.parse(snapshot.cluster.status?.update?.since ?? "");
+  const since = Date.parse(snapshot.cluster.status?.update?.startTime ?? "");
   const spansMs = [first.history.unfitForMs, Math.abs(snapshot.takenAtMs - since), withNewTemplateForMs(first)];
   return spansMs.every((ms) => ms >= snapshot.memberTimeoutMs) ? first : undefined;
 }

@@ -108,8 +108,8 @@ function restarts(name: string): object {
   return { next: "step", step: { do: "restartPod", name, pod: { metadata: { name: `${name}-abcde` } } } };
 }
 
-const WOKEN = { since: "2026-01-01T11:30:00Z", wokenAt: "2026-01-01T11:59:00Z" };
-const SLEPT_LONG_AGO = { ...WOKEN, wokenAt: "2026-01-01T11:50:00Z" };
+const WOKEN = { startTime: "2026-01-01T11:30:00Z", wakeTime: "2026-01-01T11:59:00Z" };
+const SLEPT_LONG_AGO = { ...WOKEN, wakeTime: "2026-01-01T11:50:00Z" };
 const UNSCHEDULED = [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes" }];
 
 const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
@@ -217,7 +217,8 @@ function unanswered(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
 const LEARNER = { ...THEIRS, isLearner: true };
 
 /** The update began at this time, and one member's data is not converted yet. */
-const converting = (since: string) => withUpdate(downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"), { since });
+const converting = (startTime: string) =>
+  withUpdate(downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"), { startTime });
 
 const cases: Readonly<Record<string, readonly Case[]>> = {
   "no-version-path": [
@@ -356,7 +357,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "warns when a joining member is no voter for long",
-      given: withUpdate(withArrival(back, "my-etcd-3", "started"), { since: "2026-01-01T11:50:00Z" }),
+      given: withUpdate(withArrival(back, "my-etcd-3", "started"), { startTime: "2026-01-01T11:50:00Z" }),
       says: { next: "wait", because: /once my-etcd-3 has its vote$/, recheckAfterMs: 10_000, warn: true },
     },
     {
@@ -447,7 +448,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "does not count the time of an earlier update",
-      given: withUpdate(converting("2026-01-01T11:50:00Z"), { revision: "0", since: "2026-01-01T11:00:00Z" }),
+      given: withUpdate(converting("2026-01-01T11:50:00Z"), { revision: "0", startTime: "2026-01-01T11:00:00Z" }),
       says: { next: "wait", recheckAfterMs: 500, warn: false },
     },
     { name: "is done when all data is converted", given: downgrading(back), says: undefined },
@@ -651,7 +652,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "does not count time before the update",
-      given: withUpdate(late, { since: "2026-01-01T11:50:01Z" }),
+      given: withUpdate(late, { startTime: "2026-01-01T11:50:01Z" }),
       says: undefined,
     },
     {
@@ -671,17 +672,17 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "stops the update once it has run for the start timeout",
-      given: withUpdate(late, { since: "2026-01-01T11:50:00Z" }),
+      given: withUpdate(late, { startTime: "2026-01-01T11:50:00Z" }),
       says: { next: "step" },
     },
     {
       name: "does not stop the update when the clock is behind its start by less than the start timeout",
-      given: withUpdate(late, { since: "2026-01-01T12:09:59Z" }),
+      given: withUpdate(late, { startTime: "2026-01-01T12:09:59Z" }),
       says: undefined,
     },
     {
       name: "stops the update when the clock is behind its start by the start timeout",
-      given: withUpdate(late, { since: "2026-01-01T12:10:00Z" }),
+      given: withUpdate(late, { startTime: "2026-01-01T12:10:00Z" }),
       says: { next: "step" },
     },
     {
@@ -716,7 +717,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "does not count time without a pod from before the update",
-      given: withUpdate(podlessFor(late, 600_000), { since: "2026-01-01T11:50:01Z" }),
+      given: withUpdate(podlessFor(late, 600_000), { startTime: "2026-01-01T11:50:01Z" }),
       says: undefined,
     },
     {
@@ -1244,7 +1245,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "rechecks the ReplicaSet every 2 s at first",
-      given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:41Z" }),
+      given: withUpdate(notTakenOver, { startTime: "2026-01-01T11:59:41Z" }),
       says: { next: "wait", recheckAfterMs: 2_000 },
     },
     {
@@ -1254,12 +1255,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "rechecks the ReplicaSet less often after 50 s",
-      given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:10Z" }),
+      given: withUpdate(notTakenOver, { startTime: "2026-01-01T11:59:10Z" }),
       says: { next: "wait", recheckAfterMs: 5_000 },
     },
     {
       name: "rechecks the ReplicaSet every 10 s after an hour",
-      given: withUpdate(notTakenOver, { since: "2026-01-01T11:00:00Z" }),
+      given: withUpdate(notTakenOver, { startTime: "2026-01-01T11:00:00Z" }),
       says: { next: "wait", recheckAfterMs: 10_000 },
     },
     {

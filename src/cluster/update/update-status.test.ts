@@ -39,23 +39,23 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
       to: "3.6.17",
       updated: [],
       proven: false,
-      since: "2026-01-01T12:00:00Z",
+      startTime: "2026-01-01T12:00:00Z",
     },
   },
   {
     name: "the update is recorded already, and keeps its start and first release",
-    given: withUpdate(wanted, { since: "2026-01-01T11:30:00Z", from: "3.6.15" }),
-    is: { from: "3.6.15", since: "2026-01-01T11:30:00Z" },
+    given: withUpdate(wanted, { startTime: "2026-01-01T11:30:00Z", from: "3.6.15" }),
+    is: { from: "3.6.15", startTime: "2026-01-01T11:30:00Z" },
   },
   {
     name: "another update is recorded, and the new one replaces it",
-    given: withUpdate(wanted, { revision: "0123456789abcdef", since: "2026-01-01T11:30:00Z", from: "3.6.15" }),
-    is: { revision: wantedRevision(wanted), from: "3.6.16", since: "2026-01-01T12:00:00Z" },
+    given: withUpdate(wanted, { revision: "0123456789abcdef", startTime: "2026-01-01T11:30:00Z", from: "3.6.15" }),
+    is: { revision: wantedRevision(wanted), from: "3.6.16", startTime: "2026-01-01T12:00:00Z" },
   },
   {
     name: "the spec is refused while a member has the template",
     given: refusing(withCanary(wanted, "my-etcd-2")),
-    is: { revision: wantedRevision(wanted), to: "3.6.17", since: "2026-01-01T11:30:00Z" },
+    is: { revision: wantedRevision(wanted), to: "3.6.17", startTime: "2026-01-01T11:30:00Z" },
   },
   { name: "the spec is refused before a member has the template", given: refusing(withUpdate(wanted)), is: undefined },
   { name: "a restart is pending", given: withTurn(wanted, "my-etcd-2"), is: { updated: [] } },
@@ -110,7 +110,7 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   {
     name: "the update was stopped",
     given: withStop(wanted, "my-etcd-2"),
-    is: { to: "3.6.17", updated: [], stopped: STOPPED, since: "2026-01-01T11:30:00Z" },
+    is: { to: "3.6.17", updated: [], stopped: STOPPED, startTime: "2026-01-01T11:30:00Z" },
   },
   {
     name: "the update was stopped, and one member is fit with the wanted template later",
@@ -172,7 +172,7 @@ test("status.update drops the stop of an update when the spec asks for something
   const { update } = withStop(wanted, "my-etcd-2").cluster.status!;
   const other = withUpdate(wanting({ ...OLD, version: "3.6.18" }), update);
   const status = updateStatus(other);
-  expect(status).toMatchObject({ to: "3.6.18", since: "2026-01-01T12:00:00Z" });
+  expect(status).toMatchObject({ to: "3.6.18", startTime: "2026-01-01T12:00:00Z" });
   expect(status).not.toHaveProperty("stopped");
 });
 

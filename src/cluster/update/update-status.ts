@@ -72,7 +72,7 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
     proven: before?.proven === true || updated.length > 0,
     ...(waitingFor === undefined ? {} : { waitingFor }),
     ...(awaited.length === 0 ? {} : { waitingForDeletion: [...awaited] }),
-    since: before?.since ?? rfc3339(takenAtMs),
+    startTime: before?.startTime ?? rfc3339(takenAtMs),
     ...(stopped === undefined ? {} : { stopped }),
   };
 }

@@ -251,7 +251,7 @@ export function withUpdate(snapshot: ClusterSnapshot, update: Partial<UpdateStat
     to: snapshot.cluster.spec.version,
     updated: [],
     proven: false,
-    since: "2026-01-01T11:30:00Z",
+    startTime: "2026-01-01T11:30:00Z",
     ...update,
   };
   const status = { ...snapshot.cluster.status, update: whole };

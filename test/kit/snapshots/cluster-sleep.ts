@@ -10,7 +10,7 @@ type Given = NonNullable<Parameters<typeof cluster>[0]>;
 type Sleep = EtcdClusterStatus["sleep"];
 
 /** A sleep that began before the pods of these snapshots were made. */
-export const SLEEP: NonNullable<Sleep> = { since: "2026-01-01T10:30:00Z" };
+export const SLEEP: NonNullable<Sleep> = { startTime: "2026-01-01T10:30:00Z" };
 
 /** A settled cluster with 0 replicas in its spec, before any step. */
 export function tired(given: Given = {}): ClusterSnapshot {
@@ -45,5 +45,5 @@ export function wanted(snapshot: ClusterSnapshot, replicas: number): ClusterSnap
  * @param given with `down`: members that are not up yet
  */
 export function woken(given: Given = {}, agoMs = 0): ClusterSnapshot {
-  return withSleep(cluster(given), { ...SLEEP, wokenAt: new Date(NOW - agoMs).toISOString() });
+  return withSleep(cluster(given), { ...SLEEP, wakeTime: new Date(NOW - agoMs).toISOString() });
 }

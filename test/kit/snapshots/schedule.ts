@@ -97,7 +97,7 @@ export function etcdBackupSchedule(given: Given = {}): EtcdBackupSchedule {
  */
 export function source(spec: object, isStopped = false): EtcdCluster {
   const { cluster: whole } = cluster();
-  const sleep = isStopped ? { sleep: { since: rfc3339(NOW) } } : {};
+  const sleep = isStopped ? { sleep: { startTime: rfc3339(NOW) } } : {};
   return { ...whole, spec: { ...whole.spec, ...spec }, status: { ...whole.status, ...sleep } };
 }
 

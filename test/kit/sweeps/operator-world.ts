@@ -298,7 +298,7 @@ function drawSpec({ clusterIP, clusterIPs, volumeName, ...spec }: Record<string,
 /** The leader and the fingerprints of CAs are random; times and messages differ. */
 function drawStatus(status: EtcdCluster["status"] = {}): object {
   const { leader: _, conditions, members, update, tls, quarantinedClaims, ...said } = status;
-  const { since: _since, stopped, ...done } = update ?? {};
+  const { startTime: _since, stopped, ...done } = update ?? {};
   return {
     ...said,
     ...(update === undefined ? {} : { update: { ...done, stopped: stopped?.member } }),

@@ -12,7 +12,7 @@ export const wakeUp: ClusterRule = {
   decide(snapshot) {
     const { cluster } = snapshot;
     const sleep = cluster.status?.sleep;
-    if (sleep === undefined || sleep.wokenAt !== undefined || isToSleep(cluster)) return undefined;
+    if (sleep === undefined || sleep.wakeTime !== undefined || isToSleep(cluster)) return undefined;
     const names = knownMembers(snapshot).flatMap(({ name, isOurs }) => (isOurs ? [name] : []));
     const because = `spec.replicas is ${cluster.spec.replicas}: ${names.join(", ")} start again with their data`;
     return step("wake-up", because, { do: "wakeUp" });

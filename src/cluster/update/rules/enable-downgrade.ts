@@ -85,6 +85,6 @@ export function untilConverted(snapshot: ClusterSnapshot, rule: string, because:
 function askedForMs(snapshot: ClusterSnapshot): number {
   const { cluster, takenAtMs } = snapshot;
   const update = cluster.status?.update;
-  const sinceMs = update?.revision === wantedRevision(snapshot) ? Date.parse(update.since) : takenAtMs;
+  const sinceMs = update?.revision === wantedRevision(snapshot) ? Date.parse(update.startTime) : takenAtMs;
   return Math.abs(takenAtMs - sinceMs);
 }

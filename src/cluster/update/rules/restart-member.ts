@@ -106,9 +106,9 @@ function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
 /** A wait that blocks all later rules, except while scaling: scaling must not depend on another controller's write. */
 function waitToRestart(snapshot: ClusterSnapshot, because: string, { warn = false } = {}): Wait | undefined {
   if (isResizing(snapshot)) return undefined;
-  const { since } = snapshot.cluster.status?.update ?? {};
+  const { startTime } = snapshot.cluster.status?.update ?? {};
   const againMs =
-    since === undefined ? HELD.firstMs : recheckMs(Math.abs(snapshot.takenAtMs - Date.parse(since)), HELD);
+    startTime === undefined ? HELD.firstMs : recheckMs(Math.abs(snapshot.takenAtMs - Date.parse(startTime)), HELD);
   return wait("restart-member", because, againMs, { warn });
 }
 
