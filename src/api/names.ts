@@ -41,6 +41,7 @@ export const METRICS_PORT_NAME = "etcd-metrics";
 
 export const NAME_LABEL = "app.kubernetes.io/name";
 const NAME_LABEL_VALUE = "etcd";
+export const INSTANCE_LABEL = "app.kubernetes.io/instance";
 export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
 const COMPONENT_LABEL = "app.kubernetes.io/component";
 /** Distinguishes member pods from pods of backups and restores. PodDisruptionBudgets and Services select by it. */
@@ -444,14 +445,27 @@ export function placeOfToken(token: string): { readonly namespace: string; reado
   return { namespace, name };
 }
 
-/** Labels on every object of a cluster. */
+/** Labels on every object of a cluster that has an owner. */
 export function clusterLabels(cluster: string): Readonly<Record<string, string>> {
+  return { ...ownerlessLabels(cluster), [INSTANCE_LABEL]: cluster };
+}
+
+/**
+ * Labels on an object of a cluster without an owner. Argo CD may track its applications by the label instance. It would
+ * delete an object that has the application's name there, no owner and no manifest.
+ */
+export function ownerlessLabels(cluster: string): Readonly<Record<string, string>> {
   return { [NAME_LABEL]: NAME_LABEL_VALUE, [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: cluster };
 }
 
-/** Labels on every object of one member, including its claim. */
+/** Labels on every object of one member that has an owner. */
 export function memberLabels(cluster: string, peer: string): Readonly<Record<string, string>> {
-  return { ...clusterLabels(cluster), [COMPONENT_LABEL]: MEMBER_COMPONENT, [PEER_LABEL]: peer };
+  return { ...claimLabels(cluster, peer), [INSTANCE_LABEL]: cluster };
+}
+
+/** Labels on a member's claim, which has no owner. The ReplicaSet selects the member's pod by them. */
+export function claimLabels(cluster: string, peer: string): Readonly<Record<string, string>> {
+  return { ...ownerlessLabels(cluster), [COMPONENT_LABEL]: MEMBER_COMPONENT, [PEER_LABEL]: peer };
 }
 
 /**
@@ -498,9 +512,11 @@ export function verificationJobName(uid: string): string {
 /**
  * Labels on the Jobs of an EtcdBackup and their pods. They have no cluster label, so that no cluster selects these
  * pods.
+ * @param cluster name of the EtcdCluster; undefined for another etcd
  */
-export function backupLabels(backup: string): Readonly<Record<string, string>> {
+export function backupLabels(backup: string, cluster?: string): Readonly<Record<string, string>> {
   return {
+    ...(cluster === undefined ? {} : { [INSTANCE_LABEL]: cluster }),
     [NAME_LABEL]: "etcd-backup",
     [MANAGED_BY_LABEL]: OPERATOR,
     [COMPONENT_LABEL]: BACKUP_COMPONENT,
@@ -563,8 +579,9 @@ export function restoreJobName(uid: string, ordinal: number): string {
  * Labels on the Jobs of an EtcdRestore and their pods. They have no cluster label, so that no cluster selects these
  * pods.
  */
-export function restoreLabels(restore: string): Readonly<Record<string, string>> {
+export function restoreLabels(restore: string, cluster: string): Readonly<Record<string, string>> {
   return {
+    [INSTANCE_LABEL]: cluster,
     [NAME_LABEL]: "etcd-restore",
     [MANAGED_BY_LABEL]: OPERATOR,
     [COMPONENT_LABEL]: RESTORE_COMPONENT,

@@ -100,6 +100,15 @@ test("claims and Jobs are created only while their EtcdRestore exists", async ()
 describe("the restored cluster", () => {
   const identified = restore({ stage: "told" });
   const make: RestoreStep = { do: "createCluster", cluster: restoredCluster(identified) };
+
+  test("has no owner, and so no label instance", () => {
+    expect(make).toMatchObject({
+      cluster: { metadata: { labels: { "etcd.improbable.io/cluster-name": "restored" } } },
+    });
+    expect(restoredCluster(identified).metadata.labels).not.toHaveProperty("app.kubernetes.io/instance");
+    expect(restoredCluster(identified).metadata).not.toHaveProperty("ownerReferences");
+  });
+
   const claimsOf = (change: (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined) => ({
     claimNamed: (name: string) => {
       const known = identified.members.find((member) => member.name === name)?.claim;

@@ -248,6 +248,11 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     ],
   })),
   {
+    name: "the label instance, which has the cluster's name",
+    given: { metadata: { labels: { "app.kubernetes.io/instance": "x" } } },
+    expect: [`spec.podTemplate.metadata.labels[app.kubernetes.io/instance] is "x"; ${OWN}`],
+  },
+  {
     name: "unused labels and annotations of the operator's group",
     given: { metadata: { labels: { "etcd.improbable.io/x": "y" }, annotations: { "etcd.improbable.io/x": "y" } } },
     expect: [

@@ -35,7 +35,7 @@ export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft
   const { backup } = snapshot;
   const { metadata, spec } = backup;
   const { hopeless, activeDeadlineSeconds, backoffLimit = RETRIES, ...pod } = work;
-  const labels = { ...backupLabels(metadata.name) };
+  const labels = { ...backupLabels(metadata.name, snapshot.cluster?.metadata.name) };
   const ends = hopeless.map(({ container, exitCodes }) => ({
     action: "FailJob",
     onExitCodes: { containerName: container, operator: "In", values: exitCodes },

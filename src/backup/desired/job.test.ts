@@ -63,11 +63,18 @@ const EXTERNAL = {
   },
 };
 
+test("the Job of an etcd that is no EtcdCluster has no label instance", () => {
+  const { metadata } = made(EXTERNAL, { cluster: undefined });
+  expect(metadata.labels).not.toHaveProperty("app.kubernetes.io/instance");
+  expect(metadata.labels).toHaveProperty("app.kubernetes.io/component", "backup");
+});
+
 test("the Job is owned by the EtcdBackup, and has its name", () => {
   const { metadata, spec, ...kind } = made();
   expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
   const labels = {
     "app.kubernetes.io/name": "etcd-backup",
+    "app.kubernetes.io/instance": "my-etcd",
     "app.kubernetes.io/managed-by": "etcd-cluster-operator",
     "app.kubernetes.io/component": "backup",
     "etcd.improbable.io/backup-name": "nightly",

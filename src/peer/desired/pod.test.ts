@@ -8,13 +8,14 @@ import { SIDECAR } from "#kit/tables/pod-power.ts";
 import { replicaSet, replicaSetText } from "#peer/desired/replica-set.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
-const LABELS = {
+const SELECTOR = {
   "app.kubernetes.io/name": "etcd",
   "app.kubernetes.io/managed-by": "etcd-cluster-operator",
   "etcd.improbable.io/cluster-name": "my-etcd",
   "app.kubernetes.io/component": "member",
   "etcd.improbable.io/peer-name": "my-etcd-0",
 };
+const LABELS = { ...SELECTOR, "app.kubernetes.io/instance": "my-etcd" };
 
 /** The pod that users, policies and other tools see. A change here changes it for every running cluster. */
 const GOLDEN = {
@@ -129,7 +130,7 @@ test("the ReplicaSet of a member that bootstraps has the documented fields", () 
       },
     ],
   });
-  expect(spec).toEqual({ replicas: 1, selector: { matchLabels: LABELS }, template: GOLDEN });
+  expect(spec).toEqual({ replicas: 1, selector: { matchLabels: SELECTOR }, template: GOLDEN });
 });
 
 function fromAnnotation(name: string, annotation: string) {
@@ -219,7 +220,7 @@ test("a pod template's fields are in the pod, and its labels are not in the sele
   const { selector, template } = replicaSet(
     peer({ stage: "starting", spec: { podTemplate, image: { pullSecrets: [{ name: "etcd" }] } } }),
   ).spec!;
-  expect(selector).toEqual({ matchLabels: LABELS });
+  expect(selector).toEqual({ matchLabels: SELECTOR });
   expect(template?.metadata?.labels).toEqual({ ...LABELS, team: "shop" });
   const [etcd, ...others] = GOLDEN.spec.containers;
   expect(template?.spec).toEqual({

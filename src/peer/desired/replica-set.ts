@@ -1,5 +1,5 @@
 import { draftText, withHash } from "#api/applied-hash.ts";
-import { memberLabels, REVISION_ANNOTATION } from "#api/names.ts";
+import { claimLabels, memberLabels, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type Draft, ownerReference, type ReplicaSet } from "#kube/kinds.ts";
@@ -14,21 +14,20 @@ import { capacityOf, type PeerSnapshot } from "#peer/snapshot.ts";
 export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
   const { namespace, name } = snapshot.peer.metadata;
   const { clusterName } = snapshot.peer.spec;
-  const labels = memberLabels(clusterName, name);
   return withHash<ReplicaSet>({
     apiVersion: "apps/v1",
     kind: "ReplicaSet",
     metadata: {
       namespace,
       name,
-      labels,
+      labels: memberLabels(clusterName, name),
       annotations: { [REVISION_ANNOTATION]: revisionOf(snapshot.peer.spec) },
       // Claims have no such reference: they outlive the EtcdPeer.
       ownerReferences: [ownerReference(ETCD_PEERS, snapshot.peer)],
     },
     spec: {
       replicas: snapshot.isAsleep ? 0 : 1,
-      selector: { matchLabels: { ...labels } },
+      selector: { matchLabels: { ...claimLabels(clusterName, name) } },
       template: podTemplate(snapshot),
     },
   });

@@ -2,7 +2,7 @@ import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
-  memberLabels,
+  claimLabels,
   PEER_SCHEME_ANNOTATION,
 } from "#api/names.ts";
 import { reachedBy } from "#api/tls.ts";
@@ -29,7 +29,7 @@ export function volumeClaim({ peer }: PeerSnapshot): Draft<PersistentVolumeClaim
   return {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
-    metadata: { namespace, name, labels: memberLabels(clusterName, name), annotations },
+    metadata: { namespace, name, labels: claimLabels(clusterName, name), annotations },
     spec: claimSpec(storage),
   };
 }

@@ -1,4 +1,4 @@
-import { clusterLabels, RESTORED_FROM } from "#api/names.ts";
+import { ownerlessLabels, RESTORED_FROM } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 import { restoredSpec } from "#restore/identity.ts";
@@ -17,7 +17,7 @@ export function restoredCluster({ restore }: RestoreSnapshot): Draft<EtcdCluster
     metadata: {
       namespace,
       name: clusterName,
-      labels: clusterLabels(clusterName),
+      labels: ownerlessLabels(clusterName),
       annotations: { [RESTORED_FROM]: uid },
     },
     spec: restoredSpec(restore),

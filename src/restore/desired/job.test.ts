@@ -35,6 +35,7 @@ function taskOf(container: Container): Record<string, unknown> {
 
 const LABELS = {
   "app.kubernetes.io/name": "etcd-restore",
+  "app.kubernetes.io/instance": "restored",
   "app.kubernetes.io/managed-by": "etcd-cluster-operator",
   "app.kubernetes.io/component": "restore",
   "etcd.improbable.io/restore-name": "back",

@@ -35,7 +35,7 @@ export function restoreJob(
 ): Draft<Job> {
   const { namespace, name, uid } = snapshot.restore.metadata;
   // The uid excludes pods of an earlier EtcdRestore of the same name.
-  const labels = { ...restoreLabels(name), [RESTORED_FROM]: uid };
+  const labels = { ...restoreLabels(name, snapshot.restore.spec.clusterTemplate.clusterName), [RESTORED_FROM]: uid };
   const isToPoint = untilOf(snapshot) !== undefined;
   const agents = [FETCH_CONTAINER, ...(isToPoint ? [REPLAY_CONTAINER] : []), FINISH_CONTAINER];
   const tools = [...(isToPoint ? [BASE_CONTAINER] : []), ETCDUTL_CONTAINER];

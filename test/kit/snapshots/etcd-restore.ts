@@ -251,7 +251,7 @@ export function restorePod(job: Job, phase: string, states: readonly object[], m
       uid: `uid-of-pod-of-${name}`,
       resourceVersion: "300",
       creationTimestamp: MADE_AT,
-      labels: restoreLabels("back"),
+      labels: restoreLabels("back", "restored"),
       ownerReferences: [{ apiVersion: "batch/v1", kind: "Job", name, uid, controller: true }],
       ...metadata,
     },

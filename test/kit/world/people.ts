@@ -1,5 +1,5 @@
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
-import { CLAIM_CLUSTER_ID_ANNOTATION, clusterLabels, memberLabels, PAUSED_ANNOTATION } from "#api/names.ts";
+import { CLAIM_CLUSTER_ID_ANNOTATION, claimLabels, ownerlessLabels, PAUSED_ANNOTATION } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
@@ -425,7 +425,7 @@ export class People {
       ? `${CLUSTER}-0`
       : (random.pick([CLUSTER, ...(resource === SERVICES ? [RIVAL] : [])]) ?? CLUSTER);
     if (api.find(resource, { namespace: NAMESPACE, name }) !== undefined) return false;
-    const labels = isOfMember ? memberLabels(CLUSTER, name) : clusterLabels(CLUSTER);
+    const labels = isOfMember ? claimLabels(CLUSTER, name) : ownerlessLabels(CLUSTER);
     const isLabelled = random.chance(0.5);
     const draft = {
       apiVersion: "v1",

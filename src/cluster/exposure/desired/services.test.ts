@@ -22,6 +22,7 @@ function expectOurs({ metadata }: Draft<KubeObject>, name: string): void {
     name,
     labels: {
       "app.kubernetes.io/name": "etcd",
+      "app.kubernetes.io/instance": "my-etcd",
       "app.kubernetes.io/managed-by": "etcd-cluster-operator",
       "etcd.improbable.io/cluster-name": "my-etcd",
     },
@@ -175,7 +176,8 @@ test("without spec.clientService.spec, as in a converted object, the client Serv
 });
 
 test("labels in spec.clientService do not replace the operator's own labels", () => {
-  const metadata = { labels: { "app.kubernetes.io/managed-by": "somebody", team: "a" } };
+  const own = { "app.kubernetes.io/managed-by": "somebody", "app.kubernetes.io/instance": "other" };
+  const metadata = { labels: { ...own, team: "a" } };
   const wanted = clientService(cluster({ spec: { clientService: { spec: { type: "ClusterIP" }, metadata } } }));
   expect(wanted.metadata.labels).toEqual({ ...closed.metadata.labels, team: "a" });
 });

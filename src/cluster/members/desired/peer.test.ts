@@ -36,6 +36,7 @@ test("the EtcdPeer of an initial member has all expected fields", () => {
       name: "my-etcd-0",
       labels: {
         "app.kubernetes.io/name": "etcd",
+        "app.kubernetes.io/instance": "my-etcd",
         "app.kubernetes.io/managed-by": "etcd-cluster-operator",
         "etcd.improbable.io/cluster-name": "my-etcd",
         "app.kubernetes.io/component": "member",

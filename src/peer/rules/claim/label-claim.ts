@@ -1,4 +1,4 @@
-import { memberLabels } from "#api/names.ts";
+import { claimLabels } from "#api/names.ts";
 import { isOwnClaim } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -11,7 +11,7 @@ export const labelClaim: PeerRule = {
   decide(snapshot) {
     const { claim, peer } = snapshot;
     if (claim === undefined || !isOwnClaim(snapshot, claim)) return undefined;
-    const labels = memberLabels(peer.spec.clusterName, peer.metadata.name);
+    const labels = claimLabels(peer.spec.clusterName, peer.metadata.name);
     const isWhole = Object.entries(labels).every(([key, value]) => claim.metadata.labels?.[key] === value);
     if (isWhole) return undefined;
     const because = `the labels of claim ${claim.metadata.name} were changed`;
