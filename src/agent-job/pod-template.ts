@@ -1,4 +1,5 @@
 import { DEFAULT_AGENT_RESOURCES } from "#api/agent-resources.ts";
+import { isEmpty } from "#api/meaning.ts";
 import type { EtcdBackupSpec, ResourceNeeds } from "#api/v1beta1/backup.ts";
 import type { Pod } from "#kube/kinds.ts";
 
@@ -25,7 +26,8 @@ export function podFields(template: JobPodTemplate): Partial<PodSpec> {
   return Object.fromEntries(FIELDS.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
 }
 
-/** Compute resources of the agent's containers. */
+/** Compute resources of the agent's containers. Empty ones count as absent, because many clients leave them out. */
 export function agentResources(template: JobPodTemplate): ResourceNeeds {
-  return template?.spec?.resources ?? DEFAULT_AGENT_RESOURCES;
+  const asked = template?.spec?.resources ?? {};
+  return isEmpty(asked) ? DEFAULT_AGENT_RESOURCES : asked;
 }

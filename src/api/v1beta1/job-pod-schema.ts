@@ -52,7 +52,7 @@ const resources = (more: string) =>
   resourcesSchema
     .optional()
     .describe(
-      `Compute resources of the operator's own containers, as in a Pod: the same for any size of data. Without it requests of ${requests.cpu} CPU and ${requests.memory} memory, and a limit of ${limits.memory}.${more}`,
+      `Compute resources of the operator's own containers, as in a Pod: the same for any size of data. Without it, or if it is empty, requests of ${requests.cpu} CPU and ${requests.memory} memory, and a limit of ${limits.memory}.${more}`,
     );
 
 const imagePullSecrets = z
