@@ -49,9 +49,7 @@ const storage = some({
   selector: fc.record({ matchLabels: labels }),
 });
 
-const periodic = fc
-  .constantFrom("1h", "0.5h", "1h30m", "90s", "87600h")
-  .map((period) => ({ mode: "Periodic", period }));
+const periodic = fc.constantFrom("1h", "30m", "1h30m", "90s", "87600h").map((period) => ({ mode: "Periodic", period }));
 const byRevision = fc.constantFrom(1, 1_000, 1_000_000_000_000).map((revisions) => ({ mode: "Revision", revisions }));
 
 /** Durations as people write them. */
