@@ -127,7 +127,8 @@ const DEFINITIONS: readonly Definition[] = [
   },
   {
     resource: ETCD_PEERS,
-    description: "One member of an etcd cluster. Made by the operator for each member of an EtcdCluster.",
+    description:
+      "One member of an etcd cluster. It is internal: the operator makes one for each member of an EtcdCluster, and its spec may change incompatibly in any release. Read only its status.",
     shortNames: ["etcdp"],
     specs: { v1beta1: peerSpecSchema, v1alpha1: peerSpecV1alpha1 },
     status: peerStatusSchema,
