@@ -85,7 +85,9 @@ const tolerations = z
 
 /** Labels that the operator or the Job controller sets on pods of Jobs, except those found by their prefix. */
 const JOB_LABELS = [
-  ...new Set(Object.keys({ ...backupLabels("", ""), ...restoreLabels("", "") }).filter((key) => !key.startsWith(`${GROUP}/`))),
+  ...new Set(
+    Object.keys({ ...backupLabels("", ""), ...restoreLabels("", "") }).filter((key) => !key.startsWith(`${GROUP}/`)),
+  ),
   ...["controller-uid", "job-name"],
 ];
 
