@@ -14,7 +14,19 @@ const OLDEST_NODE = 24;
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const LOCK_FILE = join(ROOT, "package-lock.json");
 const STAMP_FILE = join(ROOT, "node_modules", ".installed-from");
-const COMMANDS = ["start", "local", "test", "bench", "image", "manifests", "generate", "check", "prose", "watch"];
+const COMMANDS = [
+  "start",
+  "local",
+  "test",
+  "bench",
+  "image",
+  "manifests",
+  "chart",
+  "generate",
+  "check",
+  "prose",
+  "watch",
+];
 
 const [command, ...args] = process.argv.slice(2);
 if (!COMMANDS.includes(command)) fail(`The command must be one of ${COMMANDS.join(", ")}.`);

@@ -110,7 +110,7 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
     case "mutants":
       return;
     case "apiserver":
-      await ensureComponents(["kube-apiserver", "etcd-3.6.16", "typed-client"], step);
+      await ensureComponents(["kube-apiserver", "etcd-3.6.16", "typed-client", "helm", "helm-3"], step);
       return;
     case "hostile":
       await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);

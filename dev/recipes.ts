@@ -5,6 +5,8 @@ import {
   COREDNS_VERSION,
   ETCD_VERSIONS,
   FAKE_GCS_SERVER_VERSION,
+  HELM_3_VERSION,
+  HELM_VERSION,
   KUBERNETES_LIBRARIES_VERSION,
   KUBERNETES_VERSION,
   PAUSE_VERSION,
@@ -70,6 +72,11 @@ const CERT_MANAGER = "github.com/cert-manager/cert-manager";
 const CONTAINERD = "github.com/containerd/containerd/v2/cmd";
 const CNI = "github.com/containernetworking/plugins/plugins";
 
+function helm(module: string, version: string): Recipe {
+  const binaries = { helm: `helm.sh/helm/v${version.split(".")[0]}/cmd/helm` };
+  return { version, module, binaries, tags: [], ldflags: STRIPPED, cgo: "0" };
+}
+
 export const RECIPES = {
   "kube-apiserver": kubernetes("kube-apiserver"),
   "kube-controller-manager": kubernetes("kube-controller-manager"),
@@ -121,6 +128,8 @@ export const RECIPES = {
     ldflags: STRIPPED,
     cgo: "0",
   },
+  helm: helm("helm", HELM_VERSION),
+  "helm-3": helm("helm-3", HELM_3_VERSION),
   versitygw: {
     version: VERSITYGW_VERSION,
     module: "versitygw",

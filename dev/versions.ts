@@ -20,5 +20,8 @@ export const FAKE_GCS_SERVER_VERSION = "1.56.1";
 export const CERT_MANAGER_VERSION = "1.21.2";
 /** Version of Kubernetes' Go libraries in the typed client of tests. */
 export const KUBERNETES_LIBRARIES_VERSION = "0.36.3";
+/** Versions of Helm with which the chart is tested. */
+export const HELM_VERSION = "4.3.1";
+export const HELM_3_VERSION = "3.22.0";
 /** Version of our own pause program (dev/go/pause), increased when its behaviour changes. */
 export const PAUSE_VERSION = "1";

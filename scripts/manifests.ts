@@ -35,6 +35,8 @@ export const OPERATOR_REPLICAS = 2;
  * 300. The other replica leads in that time.
  */
 const LOST_NODE_SECONDS = 10;
+/** Compute resources of the operator's container. */
+export const OPERATOR_RESOURCES = { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } };
 /** Time for which a terminating pod still serves, in seconds, until no client sends requests to its webhooks. */
 const LEAVING_SECONDS = 3;
 
@@ -222,7 +224,7 @@ function deployment(image: string, repository: string): Manifest {
               lifecycle: { preStop: { sleep: { seconds: LEAVING_SECONDS } } },
               livenessProbe: probe("/healthz"),
               readinessProbe: { ...probe("/readyz"), periodSeconds: 2 },
-              resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: "512Mi" } },
+              resources: OPERATOR_RESOURCES,
               securityContext: {
                 allowPrivilegeEscalation: false,
                 readOnlyRootFilesystem: true,

@@ -1,0 +1,227 @@
+import { stringify } from "yaml";
+import { z } from "zod";
+import { ALLOW_DELETION_ANNOTATION, ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
+import { crdManifests, operatorManifests } from "../manifests.ts";
+import { type Manifest, OPERATOR_NAMESPACE } from "../own.ts";
+import { peopleRoles } from "../people-roles.ts";
+import { secretsIn } from "../rights.ts";
+import { type Block, entries, field, mark, onlyIf, type Snippets, templateOf } from "./template.ts";
+import { valuesSchema } from "./values.ts";
+
+// The Helm chart, made from the objects of `npm run manifests`, so that the two cannot differ. With default values the
+// chart renders the same objects, except the Namespace, which Helm creates itself with --create-namespace.
+
+/** What replaces marks inside of texts. */
+const INLINE = {
+  IMAGE: '{{ include "etcd-cluster-operator.image" . }}',
+  KNOWN_IMAGES: '{{ include "etcd-cluster-operator.known-images" . }}',
+  NAMESPACE: "{{ .Release.Namespace }}",
+  PULL_POLICY: "{{ .Values.image.pullPolicy }}",
+  REPLICAS: "{{ .Values.replicas }}",
+  REPOSITORIES: '{{ join " or " .Values.etcdRepositories }}',
+  SECRETS_NAMESPACE: "{{ . }}",
+};
+
+const HELPERS = `{{- define "etcd-cluster-operator.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
+{{- end }}
+{{- define "etcd-cluster-operator.known-images" -}}
+{{- range $index, $repository := .Values.etcdRepositories }}{{ if $index }} || {{ end }}each.image.startsWith('{{ $repository }}:v'){{ end }}
+{{- end }}
+`;
+
+const NOTES = `The operator is installed in namespace {{ .Release.Namespace }}. Wait for it:
+
+  kubectl -n {{ .Release.Namespace }} rollout status deployment/${OPERATOR}
+
+Then create a first cluster in a namespace of yours:
+
+  kubectl apply -f - <<EOF
+  apiVersion: etcd.improbable.io/v1beta1
+  kind: EtcdCluster
+  metadata: { name: my-etcd }
+  spec: { replicas: 3, version: 3.6.16 }
+  EOF
+  kubectl wait etcdcluster my-etcd --for condition=Ready --timeout 5m
+`;
+
+/** Arguments of the operator from values of the chart. */
+const moreArgs: Block = (indent) => {
+  const space = " ".repeat(indent);
+  return [
+    `${space}{{- if ne (first .Values.etcdRepositories) "${ETCD_REPOSITORY}" }}`,
+    `${space}- --etcd-repository={{ first .Values.etcdRepositories }}`,
+    `${space}{{- end }}`,
+    `${entries(".Values.extraArgs")(indent)}`,
+  ].join("\n");
+};
+
+/** Helm keeps the definitions, or may delete them: the policy would refuse that. */
+const crdAnnotations: Block = (indent) => {
+  const space = " ".repeat(indent);
+  return [
+    `${space}annotations:`,
+    `${space}  {{- if .Values.crds.keep }}`,
+    `${space}  helm.sh/resource-policy: keep`,
+    `${space}  {{- else }}`,
+    `${space}  ${ALLOW_DELETION_ANNOTATION}: "true"`,
+    `${space}  {{- end }}`,
+    "",
+  ].join("\n");
+};
+
+/** The given affinity, or else the usual one. */
+function affinityOr(usual: unknown): Block {
+  return (indent) => {
+    const space = " ".repeat(indent);
+    const own = stringify({ affinity: usual }, { lineWidth: 0 }).replaceAll(/^(?=.)/gm, space);
+    return `${space}{{- if .Values.affinity }}\n${space}affinity: {{- toYaml .Values.affinity | nindent ${indent + 2} }}\n${space}{{- else }}\n${own}${space}{{- end }}\n`;
+  };
+}
+
+interface PodSpec {
+  readonly affinity: unknown;
+  readonly tolerations: readonly unknown[];
+  readonly containers: readonly [{ readonly args: readonly string[] }];
+}
+
+/** The Deployment with marks for the values of the chart. */
+function marked(deployment: Manifest): { object: Manifest; affinity: unknown } {
+  const { template, ...spec } = deployment.spec as { template: { spec: PodSpec } };
+  const { affinity, tolerations, containers, ...pod } = template.spec;
+  const [operator] = containers;
+  const own = {
+    ...operator,
+    imagePullPolicy: mark("PULL_POLICY"),
+    // The flag with the repository is one of the arguments that the mark stands for.
+    args: [...operator.args.filter((arg) => !arg.includes(mark("REPOSITORIES"))), mark("ARGS")],
+    resources: mark("RESOURCES"),
+  };
+  const podSpec = {
+    ...pod,
+    imagePullSecrets: mark("PULL_SECRETS"),
+    priorityClassName: mark("PRIORITY_CLASS"),
+    nodeSelector: mark("NODE_SELECTOR"),
+    affinity: mark("AFFINITY"),
+    tolerations: [...tolerations, mark("TOLERATIONS")],
+    containers: [own],
+  };
+  const object = {
+    ...deployment,
+    spec: { ...spec, replicas: mark("REPLICAS"), template: { ...template, spec: podSpec } },
+  };
+  return { object, affinity };
+}
+
+/** The objects with marks in place of the image, the namespace and the repositories of etcd's images. */
+function withMarks<T>(objects: readonly T[]): T[] {
+  const isKnown = `each.image.startsWith('${mark("REPOSITORIES")}:v')`;
+  const text = JSON.stringify(objects)
+    .replaceAll(isKnown, mark("KNOWN_IMAGES"))
+    .replaceAll(OPERATOR_NAMESPACE, mark("NAMESPACE"));
+  return JSON.parse(text) as T[];
+}
+
+function snippets(affinity: unknown): Snippets {
+  const blocks = {
+    AFFINITY: affinityOr(affinity),
+    ARGS: moreArgs,
+    CRD_ANNOTATIONS: crdAnnotations,
+    NODE_SELECTOR: field("nodeSelector", ".Values.nodeSelector"),
+    PRIORITY_CLASS: field("priorityClassName", ".Values.priorityClassName"),
+    PULL_SECRETS: field("imagePullSecrets", ".Values.image.pullSecrets"),
+    RESOURCES: field("resources", ".Values.resources"),
+    TOLERATIONS: entries(".Values.tolerations"),
+  };
+  return { inline: INLINE, blocks };
+}
+
+/** Templates by path. */
+function templates(): Map<string, string> {
+  const roles = new Set(peopleRoles().map(({ metadata }) => metadata.name));
+  const isForPeople = ({ metadata }: Manifest) => roles.has(metadata.name);
+  const all = withMarks(operatorManifests(mark("IMAGE"), "bound", [mark("REPOSITORIES")]));
+  const everywhere = withMarks(operatorManifests(mark("IMAGE"), "everywhere", [mark("REPOSITORIES")]));
+  const bindings = everywhere.filter((each) => !all.some((one) => isSame(one, each)));
+  const deployment = all.find(({ kind }) => kind === "Deployment");
+  if (deployment === undefined) throw new Error("the manifests have no Deployment");
+  const { object, affinity } = marked(deployment);
+  const made = (objects: readonly unknown[]) => templateOf(objects, snippets(affinity));
+  const of = (isIn: (object: Manifest) => boolean) => made(all.filter(isIn));
+  const files = new Map([
+    ["templates/_helpers.tpl", HELPERS],
+    ["templates/NOTES.txt", NOTES],
+    ["templates/deployment.yaml", made([object])],
+    [
+      "templates/network-policy.yaml",
+      onlyIf(
+        ".Values.networkPolicy.enabled",
+        of(({ kind }) => kind === "NetworkPolicy"),
+      ),
+    ],
+    ["templates/roles-for-people.yaml", onlyIf(".Values.rolesForPeople", of(isForPeople))],
+    ["templates/secrets-everywhere.yaml", onlyIf("not .Values.secretsOf", made(bindings))],
+    [
+      "templates/secrets-of.yaml",
+      `{{- range .Values.secretsOf }}\n---\n${made(withMarks([secretsIn(mark("SECRETS_NAMESPACE"))])).replaceAll(
+        ".Release",
+        "$.Release",
+      )}{{- end }}\n`,
+    ],
+  ]);
+  const elsewhere = ["Namespace", "Deployment", "NetworkPolicy"];
+  files.set(
+    "templates/operator.yaml",
+    of((each) => !elsewhere.includes(each.kind) && !isForPeople(each)),
+  );
+  for (const crd of withMarks(crdManifests())) {
+    const metadata = { ...crd.metadata, annotations: mark("CRD_ANNOTATIONS") };
+    files.set(`templates/crds/${crd.metadata.name}.yaml`, onlyIf(".Values.crds.enabled", made([{ ...crd, metadata }])));
+  }
+  return files;
+}
+
+function isSame(one: Manifest, other: Manifest): boolean {
+  return one.kind === other.kind && one.metadata.name === other.metadata.name;
+}
+
+/** values.yaml: each value with its description and default. */
+function valuesYaml(schema: ReturnType<typeof valuesSchema>): string {
+  const defaults = schema.parse({}) as Readonly<Record<string, unknown>>;
+  return Object.entries(schema.shape)
+    .map(([name, value]) => {
+      const text = z.globalRegistry.get(value)?.description ?? "";
+      return `${text === "" ? "" : `# ${text}\n`}${stringify({ [name]: defaults[name] }, { lineWidth: 0 })}`;
+    })
+    .join("\n");
+}
+
+/**
+ * Files of the chart by path.
+ * @param version of the operator @param image its image, with tag: the default of the chart
+ */
+export function chartFiles(version: string, image: string): ReadonlyMap<string, string> {
+  const schema = valuesSchema(image);
+  const metadata = {
+    apiVersion: "v2",
+    name: OPERATOR,
+    description: "An operator for etcd: it creates, scales, heals, upgrades, secures, backs up and restores clusters.",
+    type: "application",
+    version,
+    appVersion: version,
+    // Admission policies in CEL: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
+    kubeVersion: ">=1.30.0-0",
+    keywords: ["etcd", "operator"],
+    annotations: {
+      "artifacthub.io/category": "database",
+      "artifacthub.io/license": "Apache-2.0",
+      "artifacthub.io/operator": "true",
+    },
+  };
+  return new Map([
+    ["Chart.yaml", stringify(metadata, { lineWidth: 0 })],
+    ["values.yaml", valuesYaml(schema)],
+    ["values.schema.json", `${JSON.stringify(z.toJSONSchema(schema, { io: "input" }), undefined, 2)}\n`],
+    ...templates(),
+  ]);
+}

@@ -1,0 +1,252 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { ALLOW_DELETION_ANNOTATION, GROUP, OPERATOR } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ensureComponents } from "#dev/components.ts";
+import { silentStep } from "#dev/progress.ts";
+import { run } from "#dev/run.ts";
+import { KUBERNETES_VERSION } from "#dev/versions.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type Draft, resource } from "#kube/kinds.ts";
+import { chartFiles } from "../../scripts/chart/chart.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import type { Manifest } from "../../scripts/own.ts";
+import { secretsIn } from "../../scripts/rights.ts";
+
+// The Helm chart with both Helm releases that are in use, and a real API server.
+
+const OPTIONS = { signal: new AbortController().signal };
+const IMAGE = "registry.example:5000/etcd-cluster-operator:0.2.0";
+const NAMESPACE = "etcd-operator-system";
+const DIGEST = `sha256:${"a".repeat(64)}`;
+const KEEP = "helm.sh/resource-policy";
+const folder = mkdtempSync(join(tmpdir(), "chart-"));
+const chart = join(folder, "chart");
+const RELEASES = ["helm", "helm-3"] as const;
+type Release = (typeof RELEASES)[number];
+let binaries: Readonly<Record<Release, string>>;
+
+beforeAll(async () => {
+  binaries = await ensureComponents(RELEASES, silentStep);
+  for (const [path, text] of chartFiles("0.2.0", IMAGE)) {
+    mkdirSync(dirname(join(chart, path)), { recursive: true });
+    writeFileSync(join(chart, path), text);
+  }
+}, 900_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function helm(release: Release, ...args: readonly string[]): Promise<string> {
+  const homes = ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map((name) => [name, join(folder, release)]);
+  const env = { PATH: process.env.PATH, HOME: folder, ...Object.fromEntries(homes) };
+  return (await run(binaries[release], [...args], { env })).stdout;
+}
+
+let files = 0;
+
+/** Flags that give the values to Helm. */
+function withValues(values: object): readonly string[] {
+  const file = join(folder, `values-${files++}.json`);
+  writeFileSync(file, JSON.stringify(values));
+  return ["--values", file];
+}
+
+async function rendered(values: object = {}, release: Release = "helm"): Promise<Manifest[]> {
+  // Helm that is built from its module alone takes a release of Kubernetes that is too old for the chart.
+  const on = ["--namespace", NAMESPACE, "--kube-version", KUBERNETES_VERSION];
+  const text = await helm(release, "template", OPERATOR, chart, ...on, ...withValues(values));
+  return parseAllDocuments(text)
+    .map((document) => document.toJS() as Manifest | null)
+    .filter((object) => object !== null);
+}
+
+/** The objects by kind, namespace and name, without what only the chart sets. */
+function byName(objects: readonly Manifest[]): Readonly<Record<string, unknown>> {
+  const entries = objects
+    .filter(({ kind }) => kind !== "Namespace")
+    .map((object) => {
+      const { annotations, ...metadata } = object.metadata as Manifest["metadata"] & { annotations?: object };
+      const kept = Object.entries(annotations ?? {}).filter(([name]) => name !== KEEP);
+      const own = kept.length === 0 ? metadata : { ...metadata, annotations: Object.fromEntries(kept) };
+      const place = `${object.kind} ${metadata.namespace ?? ""} ${metadata.name}`;
+      return [place, JSON.parse(JSON.stringify({ ...object, metadata: own }))];
+    });
+  return Object.fromEntries(entries);
+}
+
+const DEFAULT = [...crdManifests(), ...operatorManifests(IMAGE)];
+
+describe.each(RELEASES)("with %s", (release) => {
+  test("the chart passes lint", async () => {
+    expect(await helm(release, "lint", "--strict", chart)).toContain("0 chart(s) failed");
+  });
+
+  test("default values render the objects of the manifests", async () => {
+    expect(byName(await rendered({}, release))).toEqual(byName(DEFAULT));
+  });
+});
+
+const OTHERS = ["registry.example/etcd", "localhost:5000/etcd"] as const;
+const SAME_AS_MANIFESTS: { name: string; values: object; objects: readonly Manifest[] }[] = [
+  {
+    name: "another image",
+    values: { image: { repository: "localhost:5000/op", tag: "7" } },
+    objects: [...crdManifests(), ...operatorManifests("localhost:5000/op:7")],
+  },
+  {
+    name: "an image by digest",
+    values: { image: { digest: DIGEST } },
+    objects: [...crdManifests(), ...operatorManifests(`registry.example:5000/etcd-cluster-operator@${DIGEST}`)],
+  },
+  {
+    name: "Secrets of two namespaces only",
+    values: { secretsOf: ["shop", "billing"] },
+    objects: [...crdManifests(), ...operatorManifests(IMAGE, "bound"), secretsIn("shop"), secretsIn("billing")],
+  },
+  {
+    name: "mirrors of etcd's images",
+    values: { etcdRepositories: OTHERS },
+    objects: [...crdManifests(), ...operatorManifests(IMAGE, "everywhere", OTHERS)],
+  },
+  {
+    name: "no NetworkPolicy",
+    values: { networkPolicy: { enabled: false } },
+    objects: DEFAULT.filter(({ kind }) => kind !== "NetworkPolicy"),
+  },
+  {
+    name: "no roles for people",
+    values: { rolesForPeople: false },
+    objects: DEFAULT.filter(({ metadata: { name } }) => ![`${OPERATOR}-view`, `${OPERATOR}-edit`].includes(name)),
+  },
+  {
+    name: "no definitions",
+    values: { crds: { enabled: false } },
+    objects: DEFAULT.filter(({ kind }) => kind !== "CustomResourceDefinition"),
+  },
+];
+
+test.each(SAME_AS_MANIFESTS)("$name gives the objects of the manifests", async ({ values, objects }) => {
+  expect(byName(await rendered(values))).toEqual(byName(objects));
+});
+
+test("values of the pods reach the Deployment", async () => {
+  const toleration = { key: "dedicated", operator: "Exists" };
+  const affinity = { nodeAffinity: {} };
+  const objects = await rendered({
+    replicas: 3,
+    extraArgs: ["--shards=3", "--member-timeout=20m"],
+    image: { pullPolicy: "Always", pullSecrets: [{ name: "registry" }] },
+    resources: { requests: { cpu: "1" } },
+    priorityClassName: "system-cluster-critical",
+    nodeSelector: { pool: "system" },
+    tolerations: [toleration],
+    affinity,
+  });
+  const { spec } = objects.find(({ kind }) => kind === "Deployment") as unknown as { spec: DeploymentSpec };
+  expect(spec.replicas).toBe(3);
+  const pod = spec.template.spec;
+  expect(pod).toMatchObject({
+    imagePullSecrets: [{ name: "registry" }],
+    priorityClassName: "system-cluster-critical",
+    nodeSelector: { pool: "system" },
+    affinity,
+  });
+  expect(pod.affinity).toEqual(affinity);
+  expect(pod.tolerations).toHaveLength(3);
+  expect(pod.tolerations.at(-1)).toEqual(toleration);
+  const [operator] = pod.containers;
+  expect(operator).toMatchObject({ imagePullPolicy: "Always", resources: { requests: { cpu: "1", memory: "128Mi" } } });
+  expect(operator.args.slice(-2)).toEqual(["--shards=3", "--member-timeout=20m"]);
+});
+
+interface DeploymentSpec {
+  readonly replicas: number;
+  readonly template: {
+    readonly spec: {
+      readonly affinity: object;
+      readonly tolerations: readonly object[];
+      readonly containers: readonly [{ readonly args: readonly string[] }];
+    };
+  };
+}
+
+test.each([
+  { crds: { keep: true }, annotations: { [KEEP]: "keep" } },
+  { crds: { keep: false }, annotations: { [ALLOW_DELETION_ANNOTATION]: "true" } },
+])("definitions have the annotations $annotations with $crds", async ({ crds, annotations }) => {
+  const definitions = (await rendered({ crds })).filter(({ kind }) => kind === "CustomResourceDefinition");
+  expect(definitions).toHaveLength(crdManifests().length);
+  for (const { metadata } of definitions) expect(metadata).toMatchObject({ annotations });
+});
+
+describe.each(RELEASES)("%s refuses", (release) => {
+  test.each([
+    ["an unknown value", { replica: 3 }, "replica"],
+    ["a text as number", { replicas: "three" }, "replicas"],
+    ["an unknown value of the image", { image: { name: "x" } }, "image"],
+    ["an argument that is no flag", { extraArgs: ["shards=3"] }, "extraArgs"],
+    ["no repository of etcd's images", { etcdRepositories: [] }, "etcdRepositories"],
+    ["a digest that is none", { image: { digest: "sha256:1" } }, "digest"],
+  ])("%s, and names it", async (_, values, named) => {
+    await expect(rendered(values, release)).rejects.toThrow(named);
+  });
+});
+
+describe.each(RELEASES)("on an API server, %s", (release) => {
+  const DEPLOYMENTS = resource<Draft<EtcdCluster> & { metadata: EtcdCluster["metadata"]; spec: DeploymentSpec }>({ group: "apps", version: "v1", kind: "Deployment", plural: "deployments", namespaced: true }); // biome-ignore format: a line
+  const CLUSTER = { namespace: "default", name: "my-etcd" };
+  let server: ApiServer;
+
+  beforeAll(async () => {
+    server = await startApiServer();
+    await server.client.create(
+      NAMESPACES,
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
+      OPTIONS,
+    );
+  }, 120_000);
+  afterAll(async () => await server?.stop());
+
+  async function operated(...args: readonly string[]): Promise<void> {
+    await helm(release, ...args, "--namespace", NAMESPACE, "--kubeconfig", server.kubeconfigFor("admin"));
+  }
+
+  async function replicas(): Promise<number> {
+    return (await server.client.get(DEPLOYMENTS, { namespace: NAMESPACE, name: OPERATOR }, OPTIONS)).spec.replicas;
+  }
+
+  test("installs, upgrades, rolls back and uninstalls, and clusters stay", { timeout: 240_000 }, async () => {
+    await operated("install", OPERATOR, chart);
+    await vi.waitFor(
+      () =>
+        server.client.create(
+          ETCD_CLUSTERS,
+          {
+            apiVersion: `${GROUP}/v1beta1`,
+            kind: "EtcdCluster",
+            metadata: CLUSTER,
+            spec: { replicas: 1, version: "3.6.16" },
+          } as Draft<EtcdCluster>,
+          OPTIONS,
+        ),
+      { timeout: 30_000 },
+    );
+    const { uid } = (await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata;
+    await operated("upgrade", OPERATOR, chart, ...withValues({ replicas: 3 }));
+    expect(await replicas()).toBe(3);
+    await operated("rollback", OPERATOR, "1");
+    expect(await replicas()).toBe(2);
+    await operated("uninstall", OPERATOR);
+    await expect(replicas()).rejects.toThrow("not found");
+    const definition = { name: `${ETCD_CLUSTERS.plural}.${GROUP}` };
+    expect((await server.client.get(CUSTOM_RESOURCE_DEFINITIONS, definition, OPTIONS)).metadata).not.toHaveProperty(
+      "deletionTimestamp",
+    );
+    expect((await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata.uid).toBe(uid);
+    await operated("install", OPERATOR, chart);
+    expect((await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata.uid).toBe(uid);
+  });
+});
