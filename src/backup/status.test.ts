@@ -256,7 +256,7 @@ describe("verification status", () => {
 
 test.each(["Completed", "Failed"] as const)("a %s backup keeps its status", (phase) => {
   const status: EtcdBackupStatus = { observedGeneration: 1, phase, completionTime: "2025-01-01T00:00:00Z" };
-  expect(statusOf(backup({ stage: "running", status }))).toEqual(status);
+  expect(statusOf(backup({ stage: "running", status }))).toStrictEqual(status);
   expect(statusOf(backup({ stage: "new", status }))).toEqual(status);
 });
 

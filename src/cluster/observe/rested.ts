@@ -51,7 +51,8 @@ export function restedByRecord(parts: CachedParts): Rested | undefined {
   const members = cluster.status?.members ?? [];
   const leader = members.find(({ name }) => name === cluster.status?.leader);
   if (leader === undefined || hasUnwatchedState(cluster) || !isCalledSettled(parts)) return undefined;
-  const listed = members.map(({ id, name, role }) => ({ id, name, isLearner: role === "Learner" }));
+  // Learners are not called settled.
+  const listed = members.map(({ id, name }) => ({ id, name, isLearner: false }));
   return { versions: versionsOf(parts), membership: membershipOf(leader.id, listed) };
 }
 
