@@ -36,15 +36,15 @@ function changes(): readonly string[] {
           "Each release may add fields, values, conditions, reasons, labels, metrics, flags and keys. Ignore those that you do not know.",
         ],
         [
-          "an end, another name or another meaning",
-          "The notes of a release announce it, and name the replacement. Old and new both work in that release and in the next two.",
+          "a removal, a new name or a changed meaning",
+          "The notes of a release announce it, and name the replacement. Old and new both work in that release and in the next two. Fields of `v1beta1` are kept longer, see below.",
         ],
         [
           "while both work",
-          "The webhook warns of a field or annotation, and the log of a flag. A metric is exported under both names.",
+          "A write of an EtcdCluster that uses a deprecated field or annotation returns a warning. The operator's log warns of a deprecated flag. A metric is exported under both names.",
         ],
         [
-          "a hole in security",
+          "a security vulnerability",
           "A release may close it at once, even if that breaks a promise. Its notes say so first.",
         ],
       ],
@@ -64,7 +64,7 @@ function versions(): readonly string[] {
         ],
         [
           "a deprecated field of `v1beta1`",
-          "Its description and a warning of the webhook name the release that deprecated it. It works as long as `v1beta1` is served.",
+          "Its description names the release that deprecated it. It works as long as `v1beta1` is served.",
         ],
         [
           "a later version",
@@ -76,7 +76,7 @@ function versions(): readonly string[] {
         ],
         [
           "status",
-          "Fields of `status` stay as fields of `spec` do, except those of EtcdPeers and the steps of `status.plan`.",
+          "Fields of `status` have the same promise as fields of `spec`, except those of EtcdPeers and `dryRun.steps`.",
         ],
         ["stored backups", "Each later release restores them, also encrypted ones and archives of changes."],
       ],
@@ -106,7 +106,7 @@ function objects(): readonly string[] {
         ],
         [
           "pod of a member",
-          "any",
+          "not promised; select by `etcd.improbable.io/peer-name`",
           `container \`${names.ETCD_CONTAINER}\`; port ${port(names.METRICS_PORT_NAME, names.METRICS_PORT)} with \`/metrics\`, \`/livez\` and \`/readyz\``,
         ],
         ["PersistentVolumeClaim", code(`${NAME}-N`), "a new EtcdCluster of the same name takes its data over"],
@@ -123,6 +123,7 @@ function objects(): readonly string[] {
         ["Deployment, ServiceAccount", code(names.OPERATOR)],
         ["ClusterRole that permits reading metrics", code(METRICS_READER_ROLE)],
         ["ClusterRole for Secrets, bound in namespaces", code(names.TLS_ROLE)],
+        ["Service of the webhooks, and Secret with its CA", code(names.WEBHOOKS)],
       ],
     ),
   ];
@@ -158,6 +159,9 @@ function secrets(): readonly string[] {
         ["for S3", keys(s3)],
         ["for Google Cloud Storage", keys(gcs)],
         ["for Azure Blob", keys(azure)],
+        [`\`etcd-backup-credentials\`, for \`destination.url\``, "those of the store in the URL"],
+        ["for encryption", list(["key"])],
+        [`\`${names.rootSecretName(NAME)}\` of your own`, list(["password"])],
         ["for a backup of an etcd elsewhere: TLS", list(TLS_KEYS)],
         ["for a backup of an etcd elsewhere: login", list(AUTH_KEYS)],
       ],
@@ -214,12 +218,12 @@ function unpromised(): readonly string[] {
       ["what", "use instead"],
       [
         [
-          "names of rules and guards: in logs, in the label `rule` of metrics, in messages and in `status.plan`",
+          "names of rules and guards: in logs, in the label `rule` of metrics, in messages and in `status.dryRun`",
           "reasons of conditions and events",
         ],
         ["EtcdPeers: their spec and status", "`status.members` of the EtcdCluster"],
         ["wording of messages, events, logs and warnings; columns of `kubectl get`", "types, statuses and reasons"],
-        ["values of labels such as `reason`, `code` and `method` of metrics", "sums over them"],
+        ["values of the labels `reason`, `code` and `method` of metrics", "sums over them"],
         [
           "what runs a member: ReplicaSets, pods, their volumes, variables and etcd's flags",
           "`spec.podTemplate` and `spec.etcd`",
@@ -231,7 +235,10 @@ function unpromised(): readonly string[] {
         ["other Secrets, ConfigMaps and cert-manager's Certificates", "the Secrets above"],
         ["the operator's rights, admission policies, leases and webhooks", "the manifest of each release"],
         ["times between attempts, and their number", "fields and flags that set a time"],
-        ["the code: packages, commands of npm, tests", ""],
+        [
+          "the code: its packages and tests. Commands of npm that [install](../install.md) names keep their options",
+          "",
+        ],
       ],
     ),
     "The operator keeps these labels and annotations for itself. Do not write them. Their format may change. A claim may be years old, so each release understands what earlier ones wrote.",

@@ -25,7 +25,7 @@ const WRITTEN_BY_PEOPLE = [
 ].map(({ plural }) => plural);
 const SCALE = `${ETCD_CLUSTERS.plural}/scale`;
 
-/** ClusterRoles that Kubernetes adds to its own roles view, edit and admin, which contain each other. */
+/** ClusterRoles that Kubernetes adds to its own roles: edit contains view, and admin contains edit. */
 export function peopleRoles(): Manifest[] {
   return [
     aggregated("view", [

@@ -27,6 +27,7 @@ export const YOUR_ANNOTATIONS: readonly Row[] = [
 /** Labels of the operator by which people may select. */
 export const LABELS: readonly Row[] = [
   [names.MANAGED_BY_LABEL, "all", `\`${names.OPERATOR}\``],
+  [names.INSTANCE_LABEL, "objects with an owner", "the name of the EtcdCluster"],
   [names.NAME_LABEL, "all but EtcdBackups", "`etcd`, `etcd-backup`, `etcd-restore` or `etcd-binding`"],
   ["app.kubernetes.io/component", "pods, claims, Jobs", "`member`, `backup` or `restore`"],
   [names.CLUSTER_LABEL, "objects of an EtcdCluster", "its name"],

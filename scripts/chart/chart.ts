@@ -40,7 +40,7 @@ Then create a first cluster in a namespace of yours:
   apiVersion: etcd.improbable.io/v1beta1
   kind: EtcdCluster
   metadata: { name: my-etcd }
-  spec: { replicas: 3, version: 3.6.16 }
+  spec: { replicas: 3, version: 3.6.16, etcd: { autoCompaction: { mode: Periodic, period: 1h } } }
   EOF
   kubectl wait etcdcluster my-etcd --for condition=Ready --timeout 5m
 `;

@@ -49,7 +49,7 @@ export function valuesSchema(image: string) {
     resources: map.default(OPERATOR_RESOURCES).describe("Compute resources of the operator's container."),
     priorityClassName: z.string().default("").describe("Priority class of the operator's pods."),
     nodeSelector: z.record(z.string(), z.string()).default({}).describe("Labels of nodes for the operator's pods."),
-    tolerations: list.default([]).describe("Tolerations, in addition to those by which pods leave lost nodes soon."),
+    tolerations: list.default([]).describe("Added to the tolerations that evict pods from lost nodes early."),
     affinity: map.default({}).describe("Replaces the affinity by which replicas run on different nodes."),
     secretsOf: z
       .array(z.string().min(1))
@@ -67,7 +67,7 @@ export function valuesSchema(image: string) {
     networkPolicy: z
       .strictObject({ enabled: z.boolean().default(true) })
       .prefault({})
-      .describe("The NetworkPolicy that opens only the operator's own ports."),
+      .describe("The NetworkPolicy that admits traffic to the operator's ports only."),
     rolesForPeople: z
       .boolean()
       .default(true)

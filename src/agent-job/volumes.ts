@@ -35,8 +35,8 @@ export const CREDENTIAL_KEYS: Readonly<
   Record<StoreLocation["store"], { must: readonly string[]; may: readonly string[] }>
 > = {
   s3: { must: ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], may: ["AWS_SESSION_TOKEN", "ca.crt"] },
-  gcs: { must: ["credentials.json"], may: ["ca.crt"] },
-  azure: { must: [], may: ["AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "ca.crt"] },
+  gcs: { must: ["credentials.json"], may: [] },
+  azure: { must: [], may: ["AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"] },
   volume: { must: [], may: [] },
 };
 export const TLS_KEYS: readonly string[] = ["ca.crt", "tls.crt", "tls.key"];

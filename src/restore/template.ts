@@ -33,7 +33,7 @@ function withoutCertificates(spec: Pick<EtcdClusterSpec, "auth" | "tls">): reado
   // The operator sets TLS for a new cluster without spec.tls.
   if (isAuthWanted(spec) !== true || spec.tls === undefined || doClientsShowCertificates(spec)) return [];
   return [
-    "spec.auth.enabled: it is true; it needs spec.tls.client with provider Operator, CertManager or Secret, and clientCertificates Required, because the operator logs in with its certificate",
+    "spec.auth.enabled is true, which needs spec.tls.client with provider Operator, CertManager or Secret, and clientCertificates Required, because the operator logs in with its certificate",
   ];
 }
 

@@ -189,7 +189,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     [
       "an annotation of the operator's group",
       { ...from(SOURCE), podTemplate: { metadata: { annotations: { "etcd.improbable.io/a": "b" } } } },
-      ["etcd.improbable.io/a is an annotation that only the operator may set; leave it out"],
+      ["etcd.improbable.io/a is a reserved annotation; leave it out"],
     ],
     [
       "an annotation that confines less",
@@ -199,7 +199,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
           metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/agent": "unconfined" } },
         },
       },
-      ["container.apparmor.security.beta.kubernetes.io/agent is an annotation that only the operator may set"],
+      ["container.apparmor.security.beta.kubernetes.io/agent is a reserved annotation"],
     ],
     [
       "a priority of Kubernetes' own components",
@@ -242,7 +242,7 @@ test("the example is accepted", async () => {
   expect((await made(spec)).spec).toMatchObject(spec);
 });
 
-const LASTS = "of spec only verification can be changed after creation; make another EtcdBackup";
+const LASTS = "only spec.verification can be changed after creation; create another EtcdBackup";
 
 test.each<[what: string, change: object]>([
   ["a source", { source: { cluster: { name: "other" } } }],

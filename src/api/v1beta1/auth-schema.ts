@@ -24,7 +24,8 @@ export const AUTH_NEEDS_CERTIFICATES = [
   {
     rule: `!has(self.auth) || !self.auth.enabled || !has(self.tls) || ${VERIFIED}`,
     messageExpression:
-      "'auth.enabled is true, and tls.client has provider ' + self.tls.client.provider + (has(self.tls.client.clientCertificates) && self.tls.client.clientCertificates != 'Required' ? ' and clientCertificates ' + self.tls.client.clientCertificates : '') + '; provider must be Operator, CertManager or Secret, and clientCertificates Required: by its certificate the operator logs in'",
-    message: "auth.enabled needs tls.client with clientCertificates Required: by its certificate the operator logs in",
+      "'auth.enabled is true, and tls.client has provider ' + self.tls.client.provider + (has(self.tls.client.clientCertificates) && self.tls.client.clientCertificates != 'Required' ? ' and clientCertificates ' + self.tls.client.clientCertificates : '') + '; provider must be Operator, CertManager or Secret, and clientCertificates Required, because the operator logs in with its certificate'",
+    message:
+      "auth.enabled needs tls.client with clientCertificates Required, because the operator logs in with its certificate",
   },
 ];

@@ -143,7 +143,7 @@ export const archiveSchema = z
       .describe("Changes older than this are deleted: a restore can choose a time this far back."),
   })
   .describe(
-    "Set by an EtcdBackupSchedule with spec.archive alone. Stores every change as it happens, instead of one snapshot, in the folder changes beside the cluster's snapshots; it never completes. With a snapshot and the changes after it, an EtcdRestore brings back any revision or time.",
+    "Only an EtcdBackupSchedule with spec.archive sets this. It stores every change as it happens, instead of one snapshot, in the folder changes beside the cluster's snapshots; it never completes. With a snapshot and the changes after it, an EtcdRestore brings back any revision or time.",
   );
 
 /**
@@ -166,7 +166,7 @@ export const backupSpecSchema = backupFieldsSchema
     "x-kubernetes-validations": [
       {
         rule: LASTING.join(" && "),
-        message: "of spec only verification can be changed after creation; make another EtcdBackup",
+        message: "only spec.verification can be changed after creation; create another EtcdBackup",
       },
       {
         rule: "oldSelf.verification.mode == 'None' || self.verification == oldSelf.verification",

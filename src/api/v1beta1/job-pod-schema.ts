@@ -52,7 +52,7 @@ const resources = (more: string) =>
   resourcesSchema
     .optional()
     .describe(
-      `Compute resources of the operator's own containers, as in a Pod: the same for any size of data. Without it, or if it is empty, requests of ${requests.cpu} CPU and ${requests.memory} memory, and a limit of ${limits.memory}.${more}`,
+      `Compute resources of the operator's own containers, as in a Pod. They need not grow with the data. Without it, or if it is empty, requests of ${requests.cpu} CPU and ${requests.memory} memory, and a limit of ${limits.memory}.${more}`,
     );
 
 const imagePullSecrets = z
@@ -95,14 +95,14 @@ const labels = keysExcluded(
   MAX_LABEL_LENGTH,
   `${OWN_KEY} || key.startsWith('batch.kubernetes.io/') || key in [${JOB_LABELS.map((key) => `'${key}'`).join(", ")}]`,
   "is a label that the operator or the Job controller sets; leave it out",
-  `labels may not have ${JOB_LABELS.join(", ")}, nor start with ${GROUP}/ or batch.kubernetes.io/: the operator or the Job controller sets these`,
+  `these keys of labels are reserved: ${JOB_LABELS.join(", ")}, and those that start with ${GROUP}/ or batch.kubernetes.io/`,
 );
 
 const annotations = keysExcluded(
   MAX_ANNOTATION_LENGTH,
   `${OWN_KEY} || key.startsWith('${APP_ARMOR_PREFIX}')`,
-  "is an annotation that only the operator may set; leave it out",
-  `annotations may not start with ${GROUP}/ or ${APP_ARMOR_PREFIX}: only the operator may set these`,
+  "is a reserved annotation; leave it out",
+  `keys of annotations that start with ${GROUP}/ or ${APP_ARMOR_PREFIX} are reserved`,
 );
 
 /** @param of the pods, for the descriptions */
@@ -140,7 +140,7 @@ export const restorePodSchema = z
     spec: z
       .object({
         serviceAccountName: serviceAccountName(
-          " Not together with an image of one's own in the cluster's spec, which would run with that identity.",
+          " Refused together with image.repository or image.digest of the cluster: that image would run with the identity.",
         ),
         priorityClassName,
         resources: resources(" The containers with etcd's image have those of the members."),

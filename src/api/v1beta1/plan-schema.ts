@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ATOMIC } from "#api/common-schema.ts";
 
 export const refusalSchema = z.object({
-  rule: z.string().describe("What refuses it, in one word: the reason of the event or condition that it would have."),
+  rule: z.string().describe("Reason of the event or condition with which the edit would be refused."),
   message: z.string().describe("What is refused or in the way, and why."),
 });
 

@@ -131,6 +131,6 @@ export const RESTORE_FIELDS = { source: sourceSchema, until: untilSchema, podTem
 export function imageIsKnown(template: string, image: string, field: string) {
   return {
     rule: `!${template}.?spec.?serviceAccountName.hasValue() || (!${image}.?repository.hasValue() && !${image}.?digest.hasValue())`,
-    message: `The image would run with the identity of ${field}.spec.serviceAccountName. Remove one of the two.`,
+    message: `An image of your own would run with the identity of ${field}.spec.serviceAccountName. Remove image.repository and image.digest, or serviceAccountName.`,
   };
 }

@@ -72,11 +72,16 @@ export const scheduleSpecSchema = z
       .describe("How many failed EtcdBackups stay."),
     verification: z
       .object({
-        every: z.number().int().min(1).max(10_000).describe("The first of every this many backups is verified."),
+        every: z
+          .number()
+          .int()
+          .min(1)
+          .max(10_000)
+          .describe("How many backups there are for each verified one. With 10 the first of every ten is verified."),
       })
       .optional()
       .describe(
-        "Which backups are verified: the operator restores them into a throw-away member, and compares the data. With verification in backupTemplate all are.",
+        "Which backups are verified: the operator restores them into a throw-away member, and compares the data. All are when backupTemplate.spec.verification.mode is Restore.",
       ),
     archive: archiveSchema
       .optional()

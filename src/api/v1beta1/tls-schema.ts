@@ -145,7 +145,7 @@ const clientSchema = z
       .optional()
       .describe("Required with provider Secret, and not allowed with any other."),
     clientCertificates: clientCertificates.describe(
-      "Required: members refuse a client without a certificate. NotRequired: only members show one.",
+      "Required: members refuse a client without a certificate. NotRequired: members do not ask clients for one. spec.auth needs Required.",
     ),
     extraNames: z
       .array(extraName)

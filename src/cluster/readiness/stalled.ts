@@ -4,8 +4,8 @@ import { blocked } from "./hindrance.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 /**
- * Reasons that last until a person acts. What other software may end, such as a missing Secret or a taken name, is not
- * among them: tools give up on a stalled object.
+ * Reasons that only a person can end. A missing Secret or a taken name may end by itself. Tools give up on a stalled
+ * object, so these are not listed.
  */
 const STALLING: readonly Reason[] = ["SpecRefused", "NoVersionPath", "UpdateStopped", "BackupFailed", "RestoreFailed"];
 

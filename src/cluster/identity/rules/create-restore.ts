@@ -16,7 +16,7 @@ export const createRestore: ClusterRule = {
     const from = snapshot.cluster.spec.bootstrap?.fromBackup;
     if (identityOf(snapshot) !== undefined || from === undefined || isToSleep(snapshot.cluster)) return undefined;
     if (snapshot.restore !== undefined || keptClaims(snapshot).length > 0) return undefined;
-    const because = `it begins with ${from.source.backupName === undefined ? "a stored snapshot" : `EtcdBackup ${from.source.backupName}`}`;
+    const because = `the cluster starts with the data of ${from.source.backupName === undefined ? "a stored snapshot" : `EtcdBackup ${from.source.backupName}`}`;
     return step("create-restore", because, { do: "createRestore", restore: restoreFor(snapshot, from) });
   },
 };
