@@ -67,9 +67,10 @@ export function encryptionVolumes(
 
 function credentialVolume({ secretName, isOptional }: Credentials, store: StoreLocation["store"]): Mounted {
   const { must, may } = CREDENTIAL_KEYS[store];
-  const needed = must.length === 0 ? [] : [part(secretName, must, isOptional)];
-  const parts = [...needed, part(secretName, may, true)];
-  return secretVolume("credentials", MOUNTS.credentials, parts);
+  const parts = [part(secretName, must, isOptional), part(secretName, may, true)];
+  // Without keys the kubelet would mount the whole Secret.
+  const named = parts.filter(({ items }) => items.length > 0);
+  return secretVolume("credentials", MOUNTS.credentials, named);
 }
 
 function claimVolume(claimName: string): Mounted {

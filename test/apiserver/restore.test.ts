@@ -118,8 +118,8 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["an invalid revision", into({}, { until: { revision: "0" } }), "spec.until.revision"],
     ["an invalid time", into({}, { until: { time: "yesterday" } }), "spec.until.time"],
     ["an unknown etcd release", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
-    ["a service account with a custom image", into({ spec: { replicas: 1, version: "3.6.16", image: { repository: "example.test/etcd" } } }, ACCOUNT), "The image would run with the identity of podTemplate.spec.serviceAccountName"],
-    ["a service account with an image by its digest", into({ spec: { replicas: 1, version: "3.6.16", image: { digest: `sha256:${"0".repeat(64)}` } } }, ACCOUNT), "Remove one of the two"],
+    ["a service account with a custom image", into({ spec: { replicas: 1, version: "3.6.16", image: { repository: "example.test/etcd" } } }, ACCOUNT), "An image of your own would run with the identity of podTemplate.spec.serviceAccountName"],
+    ["a service account with an image by its digest", into({ spec: { replicas: 1, version: "3.6.16", image: { digest: `sha256:${"0".repeat(64)}` } } }, ACCOUNT), "Remove image.repository and image.digest"],
   ])("%s", async (_, spec, says) => expect(await made(spec).then(() => "it was accepted", String)).toContain(says)); // biome-ignore format: a table
 
   test("a name that is too long for a label", async () => {
@@ -198,7 +198,7 @@ describe("an EtcdCluster that starts from a backup", () => {
     await expect(
       begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup }, image: { repository: "example.test/etcd" } }),
     ).rejects.toThrow(
-      "The image would run with the identity of bootstrap.fromBackup.podTemplate.spec.serviceAccountName",
+      "An image of your own would run with the identity of bootstrap.fromBackup.podTemplate.spec.serviceAccountName",
     );
     expect((await begun({ replicas: 3, version: "3.6.16", bootstrap: { fromBackup } })).metadata.uid).toBeTruthy();
   });

@@ -231,7 +231,9 @@ const refused: (readonly [name: string, spec: object, says: readonly string[], c
         etcd({ autoCompaction: { mode: "Periodic", period } }),
         [
           "spec.etcd.autoCompaction.period",
-          period.length > 15 ? "" : `it is ${period}; it must be a duration from 1m to 87600h, such as 1m30s`,
+          period.length > 15
+            ? ""
+            : `it is ${period}; it must be a duration from 1m to 87600h in whole numbers, such as 1m30s`,
         ],
       ] as const,
   ),
