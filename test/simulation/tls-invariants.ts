@@ -307,6 +307,10 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
           ? undefined
           : `Secret ${shown} has an expired or not yet valid certificate`;
     if (wrong !== undefined) return { wrong, isHopeless: isBroken || !isTrusted };
+    // A person overwrote the CA's Secret with another valid CA: the operator would cut off all members if it used that.
+    const isInUse = leaf === LEAVES_OF[side][0];
+    if (isInUse && authority !== undefined && !isTrusted && pair !== undefined && !isVouched(trust, pair))
+      return { wrong: `Secret ${own} lacks the CA that signed Secret ${shown}`, isHopeless: true };
     // A person overwrote both Secrets with valid content of another cluster: the key of the CA that members trust is
     // lost.
     const isBelieved = (text: string) => text === "" || (pair !== undefined && isVouched(trustIn(text), pair));
