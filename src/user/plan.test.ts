@@ -79,6 +79,7 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; shows
   { name: "the name of the operator's user is refused", given: look({ spec: { userName: "etcd-cluster-operator" } }), expect: "warn: refuse-user", shows: "False SpecRefused" },
   { name: "the name of the operator's future user is refused", given: look({ cluster: etcdOf({}, { status: { auth: { enabled: true, operators: ["app"] } } }) }), expect: "warn: refuse-user", shows: "False SpecRefused" },
   { name: "authentication by certificate is refused without TLS", given: look({ ...byCertificate, cluster: PLAIN }), expect: "warn: refuse-user", shows: "False SpecRefused" },
+  { name: "authentication by certificate is not refused before a new cluster has TLS", given: look({ ...byCertificate, cluster: etcdOf(null, { status: { identity: undefined } }) }), expect: "wait: await-cluster", shows: "False ClusterNotReady" },
   { name: "a refused EtcdUser's binding gets new CAs after a switch to provider Secret", given: look({ ...byCertificate, cluster: etcdOf(BROUGHT), with: { trust: bundle(OWN, NEXT) } }), expect: "publish-trust: writeBinding app-binding none none", shows: "False SpecRefused" },
   { name: "authentication by certificate is refused with provider Secret", given: look({ ...byCertificate, cluster: etcdOf(BROUGHT) }), expect: "warn: refuse-user", shows: "False SpecRefused" },
   { name: "authentication by certificate is refused when clients are not verified", given: look({ ...byCertificate, cluster: etcdOf(OPEN) }), expect: "warn: refuse-user", shows: "False SpecRefused" },

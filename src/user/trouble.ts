@@ -9,6 +9,8 @@ export function refusalOf(snapshot: Pick<UserSnapshot, "user" | "cluster" | "ope
   if (isOperatorsOwn(snapshot))
     return `spec.userName is ${name}; it must be another name: the operator itself logs in to etcd with it`;
   if (cluster === undefined || hasPassword(snapshot)) return undefined;
+  // The operator has yet to write spec.tls of a new cluster.
+  if (cluster.spec.tls === undefined && cluster.status?.identity === undefined) return undefined;
   const because = whyNoCertificate(cluster.spec);
   return (
     because &&
