@@ -9,6 +9,11 @@ test.each([
   ["an annotation for peers", { "etcd.improbable.io/rotate-peer-ca": "2027-01-31" }, ["2027-01-31", undefined]],
   ["an empty annotation", { "etcd.improbable.io/rotate-client-ca": "" }, [undefined, undefined]],
   ["253 characters", { "etcd.improbable.io/rotate-client-ca": "x".repeat(253) }, [undefined, "x".repeat(253)]],
+  [
+    "half of a character at the end",
+    { "etcd.improbable.io/rotate-peer-ca": `${"x".repeat(252)}😀` },
+    [`${"x".repeat(252)}\ufffd`, undefined],
+  ],
   ["254 characters", { "etcd.improbable.io/rotate-client-ca": "x".repeat(254) }, [undefined, "x".repeat(253)]],
 ])("the CA rotations that %s request", (_, annotations, wishes) => {
   const { cluster: asking } = cluster({ annotations });

@@ -38,6 +38,7 @@ test.each<[string, UserSnapshot, readonly (string | undefined)[]]>([
   ["stay when only a key of the Secret has changed", look({ ...asks, bound: { texts: {}, rotatedFor: "1" } }), [BEFORE, "1"]],
   ["stay when only the certificate is replaced", look({ pair: { trouble: "t" }, bound: { rotatedFor: "0" } }), [BEFORE, "0"]],
   ["have a value of 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(253) } }), [AT, "x".repeat(253)]],
+  ["have a value with half of a character replaced", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: `${"x".repeat(252)}😀` } }), [AT, `${"x".repeat(252)}\ufffd`]],
   ["have a longer value cut to 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(254) } }), [AT, "x".repeat(253)]],
   ["are changed for an issued certificate with authentication Certificate", look({ ...byCertificate, ...asks }), [AT, "1"]],
   ["are changed for a copied certificate with authentication Certificate", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n", commonName: "app" })) } }), [AT, undefined]],

@@ -90,7 +90,7 @@ const MAX_WISH_LENGTH = 253;
 
 /** The value with which a user requests new credentials; undefined when there is no request. */
 export function rotationAsked({ metadata }: Pick<EtcdUser, "metadata">): string | undefined {
-  return metadata.annotations?.[ROTATE_CREDENTIALS_ANNOTATION]?.slice(0, MAX_WISH_LENGTH);
+  return metadata.annotations?.[ROTATE_CREDENTIALS_ANNOTATION]?.slice(0, MAX_WISH_LENGTH).toWellFormed();
 }
 
 /** Why the credentials are due for rotation, as a clause about the Secret; undefined when they are not. */
