@@ -9,6 +9,7 @@ test.each<[string, JobPodTemplate, object]>([
   ["the template is empty", {}, DEFAULT_AGENT_RESOURCES],
   ["its spec is empty", { spec: {} }, DEFAULT_AGENT_RESOURCES],
   ["its resources are empty", { spec: { resources: {} } }, DEFAULT_AGENT_RESOURCES],
+  ["its requests and limits are empty", { spec: { resources: { requests: {}, limits: {} } } }, DEFAULT_AGENT_RESOURCES],
   ["it has only limits", { spec: { resources: own } }, own],
 ])("resources of the agent's containers when %s", (_, template, expected) =>
   expect(agentResources(template)).toEqual(expected),

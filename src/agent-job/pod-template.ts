@@ -29,5 +29,5 @@ export function podFields(template: JobPodTemplate): Partial<PodSpec> {
 /** Compute resources of the agent's containers. Empty ones count as absent, because many clients leave them out. */
 export function agentResources(template: JobPodTemplate): ResourceNeeds {
   const asked = template?.spec?.resources ?? {};
-  return isEmpty(asked) ? DEFAULT_AGENT_RESOURCES : asked;
+  return Object.values(asked).every(isEmpty) ? DEFAULT_AGENT_RESOURCES : asked;
 }
