@@ -7,6 +7,9 @@ import { record, without } from "#base/json.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** Defaults of `archive` in the v1beta1 schema. */
+export const DEFAULT_ARCHIVE = { maxAge: "10s", keepFor: "7d" };
+
 /** Defaults of the v1beta1 schema. */
 export const DEFAULT_BACKUP_SPEC = {
   compression: "None",

@@ -31,6 +31,7 @@ test.each<[string, object, readonly object[]]>([
     { name: older, objectURL: url(older) },
   ]],
   ["nothing by an edit that keeps all", { retention: { keepLast: 9 } }, []],
+  ["nothing that a new archive with the default keepFor needs", { retention: { keepLast: 1 }, archive: {} }, []],
   ["nothing by an edit of another field", { suspend: true }, []],
 ])("a dry run lists the backups that the edit would delete: %s", (_, patch, deletes) => {
   expect(dryRunOf(asked(patch))).toEqual({ deletes });

@@ -1,3 +1,4 @@
+import { DEFAULT_ARCHIVE } from "#api/backup-conversion.ts";
 import { DEFAULTS } from "#api/conversion.ts";
 import { merged } from "#api/dry-run.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
@@ -8,7 +9,7 @@ import {
   type EtcdBackupSchedule,
   type EtcdBackupScheduleSpec,
 } from "#api/v1beta1/schedule.ts";
-import { mapInText, record, told } from "#base/json.ts";
+import { isMap, mapInText, record, told } from "#base/json.ts";
 import { calendarOf } from "#schedule/cron.ts";
 import { disposalsOf } from "#schedule/disposal.ts";
 import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
@@ -51,7 +52,12 @@ function editedSpec(schedule: EtcdBackupSchedule, text: string): EtcdBackupSched
   const patch = mapInText(text);
   if (patch === undefined)
     return `it is ${told(text)}; it must be a JSON object, a merge patch of spec such as {"retention":{"keepLast":7}}`;
-  const edited = { ...DEFAULTS.EtcdBackupSchedule, ...record(merged(schedule.spec, patch)) };
+  const asked: Readonly<Record<string, unknown>> = {
+    ...DEFAULTS.EtcdBackupSchedule,
+    ...record(merged(schedule.spec, patch)),
+  };
+  // The API server fills in the defaults of an archive.
+  const edited = isMap(asked.archive) ? { ...asked, archive: { ...DEFAULT_ARCHIVE, ...asked.archive } } : asked;
   const why = whyNotShape(edited, ETCD_BACKUP_SCHEDULES.kind);
   if (why !== undefined) return `with it, ${why}`;
   const spec = edited as EtcdBackupScheduleSpec;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_ARCHIVE } from "#api/backup-conversion.ts";
 import { SET, spanSchema } from "#api/common-schema.ts";
 import { destinationSchema } from "#api/v1beta1/destination-schema.ts";
 import { backupPodSchema } from "#api/v1beta1/job-pod-schema.ts";
@@ -136,10 +137,10 @@ export const backupFieldsSchema = z.object({
 export const archiveSchema = z
   .object({
     maxAge: spanSchema(["1s", "1h", "10s"])
-      .default("10s")
+      .default(DEFAULT_ARCHIVE.maxAge)
       .describe("How old a change may get before it is stored. At most this much is lost when all members are lost."),
     keepFor: spanSchema(["1h", "3650d", "7d"])
-      .default("7d")
+      .default(DEFAULT_ARCHIVE.keepFor)
       .describe("Changes older than this are deleted: a restore can choose a time this far back."),
   })
   .describe(
