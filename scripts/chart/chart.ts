@@ -189,6 +189,7 @@ function isSame(one: Manifest, other: Manifest): boolean {
 function valuesYaml(schema: ReturnType<typeof valuesSchema>): string {
   const defaults = schema.parse({}) as Readonly<Record<string, unknown>>;
   return Object.entries(schema.shape)
+    .filter(([name]) => defaults[name] !== undefined)
     .map(([name, value]) => {
       const text = z.globalRegistry.get(value)?.description ?? "";
       return `${text === "" ? "" : `# ${text}\n`}${stringify({ [name]: defaults[name] }, { lineWidth: 0 })}`;
@@ -202,6 +203,8 @@ function valuesYaml(schema: ReturnType<typeof valuesSchema>): string {
  */
 export function chartFiles(version: string, image: string): ReadonlyMap<string, string> {
   const schema = valuesSchema(image);
+  // zod does not check defaults.
+  schema.parse(schema.parse({}));
   const metadata = {
     apiVersion: "v2",
     name: OPERATOR,

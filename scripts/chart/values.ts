@@ -13,6 +13,7 @@ const repository = z.string().regex(/^[a-z0-9.:[\]-]+(\/[a-z0-9._-]+)*$/);
 export function valuesSchema(image: string) {
   const colon = image.lastIndexOf(":");
   return z.strictObject({
+    global: map.optional().describe("Values of a parent chart, which the chart does not use."),
     image: z
       .strictObject({
         repository: repository.default(image.slice(0, colon)).describe("Repository of the operator's image."),
@@ -81,7 +82,9 @@ export function valuesSchema(image: string) {
         keep: z
           .boolean()
           .default(true)
-          .describe("Keeps the definitions, and so all clusters, when the release is uninstalled."),
+          .describe(
+            "Keeps the definitions, and so all clusters, when the release is uninstalled. With false, delete all objects first: the operator removes their finalizers.",
+          ),
       })
       .prefault({}),
   });

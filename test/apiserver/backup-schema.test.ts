@@ -185,6 +185,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
       ["etcd.improbable.io/cluster-name is a label that the operator or the Job controller sets; leave it out"],
     ],
     ...["app.kubernetes.io/name", "app.kubernetes.io/managed-by", "app.kubernetes.io/component"].map(owned),
+    owned("app.kubernetes.io/instance"),
     ...["batch.kubernetes.io/job-name", "controller-uid", "job-name"].map(owned),
     [
       "an annotation of the operator's group",

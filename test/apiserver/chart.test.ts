@@ -121,6 +121,7 @@ const SAME_AS_MANIFESTS: { name: string; values: object; objects: readonly Manif
     values: { rolesForPeople: false },
     objects: DEFAULT.filter(({ metadata: { name } }) => ![`${OPERATOR}-view`, `${OPERATOR}-edit`].includes(name)),
   },
+  { name: "a value of a parent chart", values: { global: { team: "a" } }, objects: DEFAULT },
   {
     name: "no definitions",
     values: { crds: { enabled: false } },

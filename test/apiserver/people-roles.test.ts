@@ -6,7 +6,7 @@ import { install } from "#kit/servers/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
 
 // What people may do to the operator's kinds with the shipped ClusterRoles for view and edit. A real API server decides.
-// test/e2e/rights.test.ts shows that Kubernetes adds them to its own roles.
+// test/e2e/install.test.ts shows that Kubernetes adds them to its own roles.
 
 const OPTIONS = { signal: new AbortController().signal };
 const RBAC = "rbac.authorization.k8s.io";

@@ -282,7 +282,11 @@ export const clusterStatusSchema = z
     quarantinedClaims: z
       .object({
         count: z.number().int().describe("How many there are."),
-        oldestTime: z.string().optional().describe("When the first of them was quarantined."),
+        oldestTime: z
+          .string()
+          .optional()
+          .meta({ format: "date-time" })
+          .describe("When the first of them was quarantined."),
       })
       .optional()
       .describe(
