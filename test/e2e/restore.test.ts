@@ -137,6 +137,7 @@ describe("a restored cluster", () => {
     expect(status?.conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)).toEqual([
       "Complete True Completed",
       "Failed False Completed",
+      "Ready True Completed",
     ]);
     const restored = await cluster.untilReady();
     expect(restored.metadata.annotations?.[RESTORED_FROM]).toBe(metadata.uid);
