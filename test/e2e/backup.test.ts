@@ -73,6 +73,7 @@ describe("a backup to a volume", () => {
     expect(status?.conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)).toEqual([
       "Complete True Completed",
       "Failed False Completed",
+      "Ready True Completed",
     ]);
     const { identity } = (await cluster.get()).status ?? {};
     expect(status?.object?.clusterID).toBe(identity?.clusterID);
