@@ -18,7 +18,8 @@ const GOOD = withResources({ requests: { cpu: "100m", memory: "2Gi" } });
 /** Creates the cluster as a dry run, as a person with kubectl would. */
 async function apply(namespace: string, asked: object): Promise<{ code: number; said: string }> {
   const metadata = { name: "my-etcd", namespace };
-  const spec = { version: DEFAULT_VERSION, ...asked };
+  const etcd = { autoCompaction: { mode: "None" } };
+  const spec = { version: DEFAULT_VERSION, etcd, ...asked };
   const input = JSON.stringify({ apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata, spec });
   const { code, stderr } = await kubectl.run(["create", "--dry-run=server", "-f", "-"], { input, mayFail: true });
   return { code, said: stderr };
