@@ -326,18 +326,18 @@ test("a backup waits for a missing cluster, and refuses a destination claim with
   await backups.backUp("early", { source: { cluster: { name: "nobody" } }, destination: volume });
   await eventually(async () => {
     const { status } = await backups.read("early");
-    expect(status?.conditions).toMatchObject([{ reason: "ClusterNotFound" }, { reason: "ClusterNotFound" }]);
+    expect(new Set(status?.conditions?.map(({ reason }) => reason))).toEqual(new Set(["ClusterNotFound"]));
     expect(status?.phase).toBe("BackingUp");
   });
   await backups.backUp("unlabelled", { source, destination: { volume: { claimName: "nothing" } } });
   await eventually(async () => {
     const { status } = await backups.read("unlabelled");
-    expect(status?.conditions).toMatchObject([{ reason: "ClaimNotAllowed" }, { reason: "ClaimNotAllowed" }]);
+    expect(new Set(status?.conditions?.map(({ reason }) => reason))).toEqual(new Set(["ClaimNotAllowed"]));
   });
   await backups.backUp("wrong", { source, destination: { volume: { claimName: "my-etcd-0" } } });
   const { status } = await backups.until("wrong", "Failed");
-  expect(status?.conditions).toMatchObject([
-    {},
-    { reason: "SpecRefused", message: expect.stringContaining("it must be another claim") },
-  ]);
+  expect(status?.conditions?.find(({ type }) => type === "Failed")).toMatchObject({
+    reason: "SpecRefused",
+    message: expect.stringContaining("it must be another claim"),
+  });
 });
