@@ -894,7 +894,7 @@ test("failingStatus: conditions about the present become Unknown, and the rest o
   const said = { reason: "InternalError", message: "it fails" };
   const stands = { type: "Progressing", status: "False", ...said };
   const unknown = { type: "Ready", status: "Unknown", ...said };
-  const ofThePresent = ["Available", "Degraded", "UpToDate"].map((type) => ({ ...unknown, type }));
+  const ofThePresent = ["Available", "Degraded", "Stalled", "UpToDate"].map((type) => ({ ...unknown, type }));
   expect(failing.members).toEqual(live.status.members);
   expect(failing.conditions).toHaveLength(live.status.conditions!.length);
   const paused = live.status.conditions!.find(({ type }) => type === "Paused");

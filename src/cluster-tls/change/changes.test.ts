@@ -176,6 +176,7 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["the rotation is complete", running(dropping), NO_CHANGE],
   ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["the last member does not trust a CA that a user adds", running(clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [FIRST, SECOND]), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${LAST} does not trust the new CA yet`]],
+  ["every member trusts a CA that a user has added", running(clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) })), NO_CHANGE],
   ["a user replaces the CA at once", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: NEXT }), [`CARotation undefined to ${NEXT.id}`, "Prepare", `${ALL} would not trust the CA that signed the certificate in Secret their-server`]],
   ["a user renews the CA with the same key", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: CORP }), { isOurs: false, by: RENEWED }), [`CARotation undefined to ${RENEWED.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["a Secret has no signer", withMade(dropping, { server: { by: NEXT, trust: bundle(OWN) } }), NO_CHANGE],
@@ -239,10 +240,18 @@ describe("status.tls records", () => {
     const unknown = recordedChange(recorded(over, { kind: "Scheme", round: "DropOld" }), "client");
     expect(unknown).toMatchObject({ kind: "CARotation", to: THEIRS.id, round: "DropOld" });
     expect(unknown).not.toHaveProperty("from");
-    expect(recordedChange(over, "client")).toEqual(unknown);
+    const scheme = recorded(over, { ...provider, kind: "Scheme", round: "DropOld" });
+    for (const given of [over, scheme]) expect(recordedChange(given, "client")).toEqual(unknown);
   });
 
   const forward = { kind: "Provider", from: "Operator", to: "Secret their-server" };
+
+  test("a CA that a user replaces right after a change of the provider as a change of its own", () => {
+    const theirs = secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS });
+    const next = clients(theirs, { isOurs: false, by: NEXT });
+    const change = recordedChange(recorded(next, { ...forward, round: "DropOld" }), "client");
+    expect(change).toMatchObject({ kind: "CARotation", to: NEXT.id, round: "Prepare" });
+  });
 
   test("the way back of a change that is taken back in round UseNew", () => {
     const taken = recordedChange(recorded(back, { ...forward, round: "UseNew" }), "client");

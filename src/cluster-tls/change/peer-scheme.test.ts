@@ -14,6 +14,7 @@ import {
   listedBy,
   membersChangingScheme,
   membersWithoutCertificate,
+  peerSchemeChange,
   peerSide,
   recordedScheme,
   whySchemeMustStay,
@@ -234,6 +235,10 @@ test("a member without a certificate in its EtcdPeer or pod cannot dial over TLS
   expect(membersWithoutCertificate(allBoth)).toEqual([]);
   expect(membersWithoutCertificate({ ...bare, pods: allBoth.pods })).toEqual([LAST]);
   expect(membersWithoutCertificate({ ...allBoth, pods: bare.pods })).toEqual([LAST]);
+});
+
+test("the peer scheme of a cluster without EtcdPeers does not change", () => {
+  expect(peerSchemeChange({ ...going("nothing", "nothing", "nothing"), peers: [] })).toBeUndefined();
 });
 
 test("withPeerScheme changes only the peer scheme of a template", () => {
