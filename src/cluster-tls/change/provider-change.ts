@@ -37,7 +37,7 @@ export interface ProviderChange extends TlsChange {
 
 /** Whether every member trusts the requested certificates: from its next restart it uses them. */
 export function isNewTrusted({ round, membersDone }: ProviderChange): boolean {
-  return round === "UseNew" || (round === "AcceptBoth" && membersDone);
+  return round === "UseNew" || membersDone;
 }
 
 interface ProviderChanges {
