@@ -14,7 +14,7 @@ export function compatibilityPage(): string {
   if (unlisted.length > 0) throw new Error(`scripts/promised-names.ts must list ${unlisted.join(", ")}.`);
   return page(
     "Compatibility",
-    "This page is for building on the operator with manifests, scripts, dashboards or alerts. It holds from the first release on. Until then everything may change. A release here is a minor release; patch releases only repair.",
+    "This page is for building on the operator with manifests, scripts, dashboards or alerts. It holds from the first release on. Until then everything may change. [One list](promised-names.txt) has all names, and generation fails when one of them is lost. A release here is a minor release; patch releases only repair.",
     ...changes(),
     ...versions(),
     ...objects(),

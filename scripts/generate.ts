@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { OPERATOR } from "#api/names.ts";
 import { crdManifests, operatorManifests } from "./manifests.ts";
+import { PROMISES, promisedNames } from "./promises.ts";
 import { referencePages } from "./reference.ts";
 import { secretsEverywhere, secretsIn } from "./rights.ts";
 import { shapesFile } from "./shapes.ts";
@@ -14,13 +15,15 @@ const HEADER =
 async function generatedFiles(root: string): Promise<Readonly<Record<string, string>>> {
   const version = await packageVersion(root);
   const crds = crdManifests().map((crd) => [`config/crd/${crd.metadata.name}.yaml`, documents([crd])] as const);
+  const pages = await referencePages(root);
   return {
     ...Object.fromEntries(crds),
     "config/operator.yaml": documents(operatorManifests(`${OPERATOR}:${version}`, "bound")),
     "config/secrets/everywhere.yaml": documents([secretsEverywhere()]),
     "config/secrets/namespace.yaml": documents([secretsIn()]),
     "src/api/v1beta1/shapes.ts": shapesFile(),
-    ...(await referencePages(root)),
+    ...pages,
+    [PROMISES]: await promisedNames(root, pages),
   };
 }
 

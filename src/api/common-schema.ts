@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { spanMsOf } from "#api/duration.ts";
+import { GROUP, memberLabels } from "#api/names.ts";
 import { A_RELEASE, RELEASES } from "#api/release.ts";
 
 /**
@@ -123,21 +124,7 @@ export const MAX_LABEL_LENGTH = 63;
 export const MAX_ANNOTATION_LENGTH = 32_768;
 
 /** Keys of the operator's group, as a CEL condition on `key`. */
-export const OWN_KEY = "key.startsWith('etcd.improbable.io/')";
-
-/**
- * Schema of user-defined labels or annotations for objects that the operator creates. Keys of the operator's group are
- * excluded.
- * @param what their name in messages, in the plural @param maxLength of a value
- */
-function ownKeysExcluded(what: string, maxLength: number) {
-  return keysExcluded(
-    maxLength,
-    OWN_KEY,
-    `is one of the operator's own ${what}; keys may be anything that does not start with etcd.improbable.io/`,
-    `${what} may not start with etcd.improbable.io/: these are the operator's own`,
-  );
-}
+export const OWN_KEY = `key.startsWith('${GROUP}/')`;
 
 /**
  * Schema of labels or annotations without some keys.
@@ -159,8 +146,24 @@ export function keysExcluded(maxLength: number, isExcluded: string, why: string,
     });
 }
 
-export const annotationsSchema = ownKeysExcluded("annotations", MAX_ANNOTATION_LENGTH);
-export const labelsSchema = ownKeysExcluded("labels", MAX_LABEL_LENGTH);
+/** Schema of annotations in a spec for objects that the operator creates. */
+export const annotationsSchema = keysExcluded(
+  MAX_ANNOTATION_LENGTH,
+  OWN_KEY,
+  `is one of the operator's own annotations; keys may be anything that does not start with ${GROUP}/`,
+  `annotations may not start with ${GROUP}/: these are the operator's own`,
+);
+
+/** Standard labels that the operator sets on members, and on other objects or may set there in a later release. */
+const STANDARD_LABELS = Object.keys(memberLabels("", "")).filter((key) => !key.startsWith(`${GROUP}/`));
+
+/** Schema of labels in a spec for objects that the operator creates. Labels that the operator sets are refused. */
+export const labelsSchema = keysExcluded(
+  MAX_LABEL_LENGTH,
+  `${OWN_KEY} || key in [${STANDARD_LABELS.map((key) => `'${key}'`).join(", ")}]`,
+  "is one of the labels that the operator sets; leave it out",
+  `these keys of labels are the operator's own: ${STANDARD_LABELS.join(", ")}, and those that start with ${GROUP}/`,
+);
 
 /**
  * Kinds of lists, for `.meta()`; each list needs one. Server-side apply replaces an atomic list, and merges the others. The

@@ -160,7 +160,7 @@ async function findingsOf(
   const unwise = [
     ...[replicaWarnings, resourceWarnings, quotaWarnings, compactionWarnings],
     ...[topologyWarnings, unwiseFlags],
-  ].flatMap((of) => of(cluster.spec, before?.spec));
+  ].flatMap((of) => of(cluster.spec, before?.spec, written));
   return {
     refusals: [
       ...beyond.refusals,

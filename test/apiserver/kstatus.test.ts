@@ -64,6 +64,10 @@ const lost = withMember(running, 1, { filling: failed(jobOf(running, running.mem
 const oneDown = sickFor(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", 60_000);
 const failedRun = run(Date.parse("2026-01-01T12:00:00Z"), { phase: "Failed" });
 
+const BY_CERTIFICATE = { spec: { authentication: { type: "Certificate" } } } as const;
+/** A cluster without identity, to which the operator has not yet written its default of `spec.tls`. */
+const NEW = etcdOf(null, { status: { identity: undefined } });
+
 /** Objects in the states of their kinds, with what kstatus must say. */
 const CASES: readonly (readonly [kind: string, state: string, Judged, Kstatus["status"]])[] = [
   ["EtcdBackup", "waits for its cluster", ofBackup(backup({ stage: "new", with: { cluster: undefined } })), "InProgress"],
@@ -93,7 +97,8 @@ const CASES: readonly (readonly [kind: string, state: string, Judged, Kstatus["s
   ["EtcdRole", "is in etcd", ofRole(roleLook()), "Current"],
   ["EtcdUser", "has no cluster", ofUser(userLook({ cluster: undefined })), "InProgress"],
   ["EtcdUser", "has a taken name", ofUser(userLook({ claimed: false })), "InProgress"],
-  ["EtcdUser", "is refused", ofUser(userLook({ spec: { authentication: { type: "Certificate" } }, cluster: etcdOf(null) })), "Failed"],
+  ["EtcdUser", "has a new cluster without spec.tls yet", ofUser(userLook({ ...BY_CERTIFICATE, cluster: NEW })), "InProgress"],
+  ["EtcdUser", "is refused", ofUser(userLook({ ...BY_CERTIFICATE, cluster: etcdOf(null) })), "Failed"],
   ["EtcdUser", "is bound", ofUser(userLook()), "Current"],
 ]; // biome-ignore format: a table
 

@@ -130,7 +130,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["a verification of no number", with_({ verification: {} }), ["spec.verification.every: Required value"]],
     ["a verification of every 0th backup", with_({ verification: { every: 0 } }), ["spec.verification.every", "greater than or equal to 1"]],
     ["an invalid concurrency policy", with_({ concurrencyPolicy: "Queue" }), ['spec.concurrencyPolicy: Unsupported value: "Queue"']],
-    ["a label of the operator", with_({ backupTemplate: { metadata: { labels: { "etcd.improbable.io/backup-schedule-name": "a" } }, spec: TEMPLATE } }), ["spec.backupTemplate.metadata.labels", "etcd.improbable.io/backup-schedule-name is one of the operator's own labels"]],
+    ["a label of the operator", with_({ backupTemplate: { metadata: { labels: { "etcd.improbable.io/backup-schedule-name": "a" } }, spec: TEMPLATE } }), ["spec.backupTemplate.metadata.labels", "etcd.improbable.io/backup-schedule-name is one of the labels that the operator sets"]],
     ["an annotation of the operator", with_({ backupTemplate: { metadata: { annotations: { "etcd.improbable.io/schedule-uid": "a" } }, spec: TEMPLATE } }), ["spec.backupTemplate.metadata.annotations", "etcd.improbable.io/schedule-uid is one of the operator's own annotations"]],
     ["a template without a spec", with_({ backupTemplate: {} }), ["spec.backupTemplate.spec: Required value"]],
     ["an archive at a URL", with_({ archive: {}, backupTemplate: { spec: { ...TEMPLATE, destination: { url: { template: "s3://b/{{ .UID }}" } } } } }), ["with archive, backupTemplate.spec.destination must be one of s3, gcs, azure and volume"]],

@@ -184,7 +184,26 @@ const refused: (readonly [name: string, spec: object, says: readonly string[], c
   [
     "labels with the operator's prefix",
     { replicas: 3, podTemplate: { metadata: { labels: { "etcd.improbable.io/peer-name": "1" } } } },
-    ["spec.podTemplate.metadata.labels", "etcd.improbable.io/peer-name is one of the operator's own labels"],
+    ["spec.podTemplate.metadata.labels", "etcd.improbable.io/peer-name is one of the labels that the operator sets"],
+  ],
+  ...["name", "instance", "managed-by", "component"].map(
+    (label) =>
+      [
+        `the operator's label ${label} on the client Service`,
+        { replicas: 3, clientService: { metadata: { labels: { [`app.kubernetes.io/${label}`]: "a", team: "b" } } } },
+        [
+          "spec.clientService.metadata.labels",
+          `app.kubernetes.io/${label} is one of the labels that the operator sets`,
+        ],
+      ] as const,
+  ),
+  [
+    "the operator's labels on the PodMonitor",
+    {
+      replicas: 3,
+      monitoring: { podMonitor: { enabled: true, metadata: { labels: { "app.kubernetes.io/instance": "a" } } } },
+    },
+    ["spec.monitoring.podMonitor.metadata.labels", "app.kubernetes.io/instance is one of the labels"],
   ],
   [
     "two containers with the same name",

@@ -13,6 +13,7 @@ import {
   YOUR_ANNOTATIONS,
   YOUR_LABELS,
 } from "../../scripts/promised-names.ts";
+import { lostNames, namesIn } from "../../scripts/promises.ts";
 import { readFlags } from "../../src/bin/flags.ts";
 
 const PAGE = readFileSync("docs/reference/compatibility.md", "utf8");
@@ -49,4 +50,17 @@ test("the page names the flags that the operator accepts", () => {
     // A flag that is unknown is refused with another error than a value that is missing.
     expect(() => readFlags([`${flag}=`], {})).not.toThrow(/Unknown option/);
   }
+});
+
+test("a reason of an event and a metric are promised names, and a renamed one is reported as lost", () => {
+  const page = (name: string) => readFileSync(`docs/reference/${name}.md`, "utf8");
+  const pages = (events: string) => ({
+    "docs/reference/events.md": events,
+    "docs/reference/metrics.md": page("metrics"),
+  });
+  const promised = namesIn(pages(page("events")));
+  expect(promised).toContain("metrics: etcd_operator_backup_duration_seconds");
+  const renamed = namesIn(pages(page("events").replace("| `RestartMember` |", "| `RestartOneMember` |")));
+  expect(lostNames(promised, renamed)).toEqual(["events, About an EtcdCluster: RestartMember"]);
+  expect(lostNames(promised.slice(1), promised)).toEqual([]);
 });

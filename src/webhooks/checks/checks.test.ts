@@ -22,16 +22,17 @@ function spec(given: object) {
 }
 
 const KEEPS_ALL = spec({ etcd: { autoCompaction: { mode: "None" } } });
-const compactions: readonly { name: string; given: object; before?: object; warns: boolean }[] = [
+const compactions: readonly { name: string; given: object; before?: object; written?: string; warns: boolean }[] = [
   { name: "new, and without the field", given: spec({ etcd: {} }), warns: true },
   { name: "new, and without options of etcd", given: spec({}), warns: true },
+  { name: "new, and written in v1alpha1, which has no such field", given: spec({}), written: "v1alpha1", warns: false },
   { name: "new, with mode None", given: KEEPS_ALL, warns: false },
   { name: "there already, and without the field", given: spec({}), before: spec({}), warns: false },
   { name: "there already, and the field is removed", given: spec({}), before: KEEPS_ALL, warns: false },
 ];
-for (const { name, given, before, warns } of compactions)
+for (const { name, given, before, written = "v1beta1", warns } of compactions)
   test(`${warns ? "a" : "no"} warning about compaction for a cluster that is ${name}`, () => {
-    const warnings = compactionWarnings(spec(given), before === undefined ? undefined : spec(before));
+    const warnings = compactionWarnings(spec(given), before === undefined ? undefined : spec(before), written);
     expect(warnings).toHaveLength(warns ? 1 : 0);
     // The API server shows 256 characters.
     for (const text of warnings)

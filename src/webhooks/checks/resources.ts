@@ -61,9 +61,16 @@ function smallerQuota(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined
   ];
 }
 
-/** Warns of a new cluster that does not state how much history it keeps. */
-export function compactionWarnings({ etcd }: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
-  if (before !== undefined || etcd?.autoCompaction !== undefined) return [];
+/**
+ * Warns of a new cluster that does not state how much history it keeps.
+ * @param written API version of the request; v1alpha1 has no field for it
+ */
+export function compactionWarnings(
+  { etcd }: EtcdClusterSpec,
+  before: EtcdClusterSpec | undefined,
+  written: string,
+): readonly string[] {
+  if (before !== undefined || etcd?.autoCompaction !== undefined || written === "v1alpha1") return [];
   return [
     "spec.etcd.autoCompaction is missing: etcd keeps all history until a client compacts, and refuses every write at its quota. Set mode to Periodic with a period, to Revision with a number of revisions, or to None if clients compact",
   ];
