@@ -137,7 +137,7 @@ export const CLIENT_TRUST_ANNOTATION = `${GROUP}/client-trust`;
 export const PEER_SIGNER_ANNOTATION = `${GROUP}/peer-signer`;
 export const CLIENT_SIGNER_ANNOTATION = `${GROUP}/client-signer`;
 /**
- * Set on an EtcdCluster: the CA of this side is to be rotated, once for each value; see rotation-wish.ts. A completed
+ * Set on an EtcdCluster: the CA of this side is to be rotated, once for each value; see rotation-request.ts. A completed
  * rotation stays on record until the annotation is removed.
  */
 export const ROTATE_CA_ANNOTATIONS = { peer: `${GROUP}/rotate-peer-ca`, client: `${GROUP}/rotate-client-ca` } as const;

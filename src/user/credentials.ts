@@ -1,6 +1,7 @@
 import { millisecondsOf } from "#api/duration.ts";
 import { userNameOf } from "#api/etcd-names.ts";
 import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
+import { rotationRequest } from "#api/rotation-request.ts";
 import { areClientsVerified, lifeOf, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
@@ -82,20 +83,9 @@ export function madeForOf(user: EtcdUser, cluster: Pick<EtcdCluster, "spec">): s
   return fingerprint(orderOf(user, cluster));
 }
 
-/**
- * Longest value of the rotate annotation that counts, in characters. The value is copied into an annotation of the
- * binding, which has no room for 256 KiB.
- */
-const MAX_WISH_LENGTH = 253;
-
-/** The value with which a user requests new credentials; undefined when there is no request. */
-export function rotationAsked({ metadata }: Pick<EtcdUser, "metadata">): string | undefined {
-  return metadata.annotations?.[ROTATE_CREDENTIALS_ANNOTATION]?.slice(0, MAX_WISH_LENGTH).toWellFormed();
-}
-
 /** Why the credentials are due for rotation, as a clause about the Secret; undefined when they are not. */
 export function rotationDue({ user, takenAtMs }: UserSnapshot, binding: BindingFacts): string | undefined {
-  const asked = rotationAsked(user);
+  const asked = rotationRequest(user, ROTATE_CREDENTIALS_ANNOTATION);
   if (asked !== undefined && asked !== binding.rotatedFor)
     return `${ROTATE_CREDENTIALS_ANNOTATION} asks for new credentials`;
   const everyMs = millisecondsOf(user.spec.rotation?.every ?? "");

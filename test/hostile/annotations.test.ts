@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { editIn } from "#api/dry-run.ts";
 import { DRY_RUN_ANNOTATION, METADATA_KEYS_ANNOTATION, ROTATE_CA_ANNOTATIONS, WAIVE_ANNOTATION } from "#api/names.ts";
-import { rotationWish } from "#api/rotation-wish.ts";
+import { rotationRequest } from "#api/rotation-request.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { waiversIn } from "#api/waivers.ts";
 import { planStatus } from "#cluster/forecast/plan-status.ts";
@@ -48,7 +48,7 @@ test.each(cases)("a reconcile pass takes less than 200 ms with %s", async (_, an
   clusterStatus(calm, planCluster(calm));
   const look = () => {
     waiversIn(snapshot.cluster, snapshot.takenAtMs);
-    rotationWish(snapshot.cluster, "peer");
+    rotationRequest(snapshot.cluster, ROTATE_CA_ANNOTATIONS.peer);
     editIn(snapshot.cluster as EtcdCluster);
     planStatus(snapshot);
     clusterStatus(snapshot, planCluster(snapshot));

@@ -1,5 +1,5 @@
 import { ROTATE_CA_ANNOTATIONS } from "#api/names.ts";
-import { rotationWish } from "#api/rotation-wish.ts";
+import { rotationRequest } from "#api/rotation-request.ts";
 import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { hasSigned } from "#certificates/trust.ts";
@@ -145,7 +145,7 @@ function dueAtRest(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   // may have several trusted certificates, all with the same name and key.
   const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
   if (live === undefined || !leaves.every((leaf) => hasSigned(live, leaf))) return undefined;
-  const asked = rotationWish(cluster, side);
+  const asked = rotationRequest(cluster, ROTATE_CA_ANNOTATIONS[side]);
   if (asked !== undefined && live.rotatedFor !== asked)
     return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATIONS[side]} requests a new CA`, live };
   if (live.notAfterMs - takenAtMs <= NEXT_BEFORE_MS)

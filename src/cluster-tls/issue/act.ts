@@ -3,10 +3,11 @@ import {
   applicationCertificateName,
   CERTIFICATE_FILE,
   KEY_FILE,
+  ROTATE_CA_ANNOTATIONS,
   ROTATED_FOR_ANNOTATION,
   TRUST_FILE,
 } from "#api/names.ts";
-import { rotationWish } from "#api/rotation-wish.ts";
+import { rotationRequest } from "#api/rotation-request.ts";
 import type { Side } from "#api/tls.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
@@ -209,7 +210,7 @@ async function authorityFor({ issuer, snapshot }: Given, side: Side): Promise<Ke
 
 /** The value of the rotation annotation for which the CA was created. */
 function askedMark(snapshot: ClusterSnapshot, side: Side): Record<string, string> {
-  const asked = rotationWish(snapshot.cluster, side);
+  const asked = rotationRequest(snapshot.cluster, ROTATE_CA_ANNOTATIONS[side]);
   return asked === undefined ? {} : { [ROTATED_FOR_ANNOTATION]: asked };
 }
 

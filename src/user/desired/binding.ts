@@ -9,10 +9,12 @@ import {
   clientServiceName,
   clientUrl,
   OPERATOR,
+  ROTATE_CREDENTIALS_ANNOTATION,
   ROTATED_AT_ANNOTATION,
   ROTATED_FOR_ANNOTATION,
   TRUST_FILE,
 } from "#api/names.ts";
+import { rotationRequest } from "#api/rotation-request.ts";
 import { isToSleep } from "#api/sleep.ts";
 import { clientScheme } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -29,7 +31,6 @@ import {
   madeForOf,
   pairDue,
   renewalDue,
-  rotationAsked,
   rotationDue,
 } from "#user/credentials.ts";
 import { type BindingFacts, hasPassword, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
@@ -206,7 +207,7 @@ function draftOf(
   { password, pair }: Pick<BindingWish, "password" | "pair">,
 ): Draft<Secret> {
   const { namespace, name } = user.metadata;
-  const asked = rotationAsked(user);
+  const asked = rotationRequest(user, ROTATE_CREDENTIALS_ANNOTATION);
   const isNew = hasPassword({ user }) ? password === "new" : pair === "issue" || pair === "copy";
   const madeAtMs = isNew ? takenAtMs : own?.rotatedAtMs;
   const rotatedFor = isNew ? asked : own?.rotatedFor;
