@@ -1,3 +1,7 @@
+import type { Scheme } from "#api/names.ts";
+import { providerOf, type Side } from "#api/tls.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+
 // How does TLS change while all members and clients stay connected?
 //   In three rounds, whatever changes: another CA, certificates of another provider, or the scheme (TLS on or off).
 //   AcceptBoth: every member accepts the new beside the old: both CAs, or http and https.
@@ -25,4 +29,13 @@ export interface TlsChange {
   readonly round: Round;
   /** What the round waits for, as a clause. */
   readonly waitsFor: string;
+}
+
+/**
+ * The scheme that `spec.tls` requests of existing members. `undefined` without members, and without `spec.tls`, which
+ * requests no change.
+ */
+export function requestedScheme({ cluster, peers }: ClusterSnapshot, side: Side): Scheme | undefined {
+  if (peers.length === 0 || cluster.spec.tls === undefined) return undefined;
+  return providerOf(cluster.spec, side) === "None" ? "http" : "https";
 }

@@ -54,11 +54,10 @@ function bundleChange(snapshot: ClusterSnapshot, side: Side): TlsChange | undefi
   // Members keep the certificate that they trust.
   const waitsFor = rejectionText(snapshot, side, shown);
   if (waitsFor !== undefined) return { ...change, round: "Prepare", waitsFor };
-  const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
-  if (lacking.length > 0) {
-    const lacks = (id: string) => membersWithoutCa(snapshot, side, [id], shown.trust).length > 0;
-    const to = shown.trustIds.find(lacks) ?? shown.signerId;
+  const to = shown.trustIds.find((id) => membersWithoutCa(snapshot, side, [id], shown.trust).length > 0);
+  if (to !== undefined) {
     const from = to === shown.signerId ? undefined : shown.signerId;
+    const lacking = membersWithoutCa(snapshot, side, shown.trustIds, shown.trust);
     return { ...change, from, to, round: "AcceptBoth", waitsFor: notTrustingText(lacking) };
   }
   // After step drop of a rotation, before the Secret of members is written.

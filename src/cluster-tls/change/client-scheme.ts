@@ -6,7 +6,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 import { isReady } from "#kube/pod.ts";
-import type { TlsChange } from "./change.ts";
+import { requestedScheme, type TlsChange } from "./change.ts";
 
 // How do clients move to TLS, and back?
 //   etcd serves http and https on one port. AcceptBoth: every member gets a template with both. UseNew: clients have the
@@ -22,11 +22,10 @@ type ClientSide = Omit<NonNullable<MemberTls["client"]>, "clientCertificates">;
 
 /** The change of the scheme for clients, until they serve only the one that `spec.tls` requests. */
 export const clientSchemeChange = remembered((snapshot): TlsChange | undefined => {
-  const { cluster, peers, pods, takenAtMs } = snapshot;
-  // A missing spec.tls requests no change.
-  if (peers.length === 0 || cluster.spec.tls === undefined) return undefined;
-  const to: Scheme = providerOf(cluster.spec, "client") === "None" ? "http" : "https";
-  const from = other(to);
+  const { peers, pods, takenAtMs } = snapshot;
+  const to = requestedScheme(snapshot, "client");
+  if (to === undefined) return undefined;
+  const from = to === "http" ? "https" : "http";
   const change = { kind: "Scheme", from, to } as const;
   const isServed = peers.every(({ spec }) => servedBy(spec).includes(to));
   const isDropping = peers.some(({ spec }) => !servedBy(spec).includes(from));
@@ -68,10 +67,6 @@ export function clientSide(snapshot: ClusterSnapshot, issued: ClientSide | undef
   const { round } = clientSchemeChange(snapshot) ?? {};
   if (issued !== undefined && (round === "AcceptBoth" || round === "UseNew")) return { ...issued, plaintext: true };
   return providerOf(snapshot.cluster.spec, "client") === "None" ? undefined : issued;
-}
-
-function other(scheme: Scheme): Scheme {
-  return scheme === "http" ? "https" : "http";
 }
 
 /**

@@ -6,7 +6,7 @@ import { type KnownMember, knownMembers, memberNamed } from "#cluster/members/me
 import { type ClusterSnapshot, identityOf, peerNamed, remembered, urlOf } from "#cluster/snapshot.ts";
 import { mountedIn } from "#cluster-tls/check/trusted.ts";
 import type { Pod } from "#kube/kinds.ts";
-import type { TlsChange } from "./change.ts";
+import { requestedScheme, type TlsChange } from "./change.ts";
 
 // How do running members move to peer TLS, and back?
 //   On: AcceptBoth: every member gets a peer certificate and trust, and keeps its http URL: from then on it can dial both
@@ -75,10 +75,9 @@ export function membersWithoutCertificate(snapshot: ClusterSnapshot): readonly s
 
 /** The change of the scheme between members, until they have the one that `spec.tls` requests. */
 export const peerSchemeChange = remembered((snapshot): TlsChange | undefined => {
-  const { cluster, peers } = snapshot;
-  // A missing spec.tls requests no change.
-  if (peers.length === 0 || cluster.spec.tls === undefined) return undefined;
-  return providerOf(cluster.spec, "peer") === "None" ? turningOff(snapshot) : turningOn(snapshot);
+  const to = requestedScheme(snapshot, "peer");
+  if (to === undefined) return undefined;
+  return to === "http" ? turningOff(snapshot) : turningOn(snapshot);
 });
 
 function turningOn(snapshot: ClusterSnapshot): TlsChange | undefined {
