@@ -30,6 +30,7 @@ const STATEFUL = [
 const LEFT_OUT = [
   "*/step.ts",
   "cluster-tls/read/answers.ts",
+  "cluster-tls/read/due-reads.ts",
   "cluster-tls/read/objects.ts",
   "cluster/auth/seen.ts",
   "backup/reach.ts",

@@ -1,57 +1,30 @@
-import { trustConfigMapName } from "#api/names.ts";
-import { areClientsVerified, operatorSecretName, providerOf } from "#api/tls.ts";
+import { operatorSecretName, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { isSameData } from "#base/hash.ts";
-import { type Observed, present } from "#base/observed.ts";
-import { mayConnectWith } from "#certificates/consent.ts";
-import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
+import { present } from "#base/observed.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { missingRightText } from "#certificates/missing-right.ts";
 import { MINUTELY_MS } from "#cluster/observe/rest.ts";
-import type {
-  ClusterSnapshot,
-  LeafPurpose,
-  SeenCertificate,
-  SeenCertificates,
-  SeenRequest,
-} from "#cluster/snapshot.ts";
-import { membersRejecting, mergeBundles, secretsInUse, trustInUse } from "#cluster-tls/check/trusted.ts";
+import type { ClusterSnapshot, SeenCertificates } from "#cluster/snapshot.ts";
+import { mergeBundles, secretsInUse, trustInUse } from "#cluster-tls/check/trusted.ts";
 import { withPreviousTls } from "#cluster-tls/effective/previous.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { CERTIFICATES, CONFIG_MAPS, type ConfigMap, type KubeObject, SECRETS, type Secret } from "#kube/kinds.ts";
-import { ofUsualSize } from "#kube/object-size.ts";
-import { isServed } from "#kube/served.ts";
+import type { ConfigMap, KubeObject, Secret } from "#kube/kinds.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 import {
   ABSENT_MS,
   type Answer,
-  IN_THE_WAY_MS,
-  isInTheWay,
   isMissedByAnotherName,
   isOfAnother,
   type Known,
-  lastsMs,
-  NO_CLIENT_SECRET,
-  REFUSED_MS,
   saysSame,
   seenIn,
   signerIn,
-  UNMADE_MS,
 } from "./answers.ts";
-import {
-  type Given,
-  isAwaited,
-  isMadeHere,
-  isPurpose,
-  isRequest,
-  nameOf,
-  purposeOf,
-  type What,
-  wantedOf,
-} from "./objects.ts";
-import { secretNameOf, sideOf } from "./purposes.ts";
-import { contentProblem, isInTime, whyWrongName } from "./usable.ts";
+import { dueReads, nextInTurn } from "./due-reads.ts";
+import { type Given, isPurpose, isRequest, type What, wantedOf } from "./objects.ts";
+import { CertificateSource, seenFrom } from "./source.ts";
 
 // Why are Secrets read by name, and not watched like everything else?
 //   The right to watch covers all Secrets of a namespace. By name the operator reads only those of its clusters.
@@ -63,17 +36,12 @@ import { contentProblem, isInTime, whyWrongName } from "./usable.ts";
 // - One of all objects that it may not read: every 10 s.
 // - An object that the operator has written itself is not read: the API server's response contains it.
 
-/** How long the answer is valid whether cert-manager's API is installed, in milliseconds. */
-const SERVED_MS = 5 * 60_000;
-
 interface Memory {
   /** The input of the last observation. */
   given: Given;
   readonly known: Map<What, Known>;
   /** When each pod was first seen, by its uid. */
   readonly pods: Map<string, number>;
-  /** The operator's client certificate, as it was when the keyring learnt it. */
-  learnt: SeenCertificate | undefined;
   /** When an object was last read only because its turn had come. */
   restedMs: number;
   /** How often a read had a new result or an error. */
@@ -82,14 +50,13 @@ interface Memory {
 
 /** A cache of the certificates as the API server returned them. It is empty after a restart. */
 export class CertificateReads {
-  readonly #kube: Pick<KubeClient, "find" | "raw">;
+  readonly #source: CertificateSource;
   readonly #clock: Clock;
   readonly #keyring: Keyring;
   readonly #clusters = new Map<string, Memory>();
-  #served: { readonly is: Observed<true>; readonly atMs: number } | undefined;
 
   constructor(kube: Pick<KubeClient, "find" | "raw">, clock: Clock, keyring: Keyring) {
-    this.#kube = kube;
+    this.#source = new CertificateSource(kube, clock, keyring);
     this.#clock = clock;
     this.#keyring = keyring;
   }
@@ -117,7 +84,6 @@ export class CertificateReads {
       given,
       known: new Map(),
       pods: new Map(),
-      learnt: undefined,
       restedMs: Number.NEGATIVE_INFINITY,
       news: 0,
     };
@@ -132,7 +98,8 @@ export class CertificateReads {
     this.#clusters.set(text, memory);
     if (deletionTimestamp === undefined) {
       this.#handOver(given, memory);
-      await Promise.all(this.#stale(given, memory, wanted).map((what) => this.#read(given, memory, what, signal)));
+      const read = async (what: What) => this.#note(memory, what, await this.#source.ask(given, what, signal));
+      await Promise.all(this.#due(given, memory, wanted).map(read));
     }
     this.#keyring.alsoTrust({ namespace, name }, additionalCas(given, memory));
     return { ...seenIn(memory.known, this.#clock.monotonicMs()), ...this.#podsFor(memory, members) };
@@ -158,7 +125,7 @@ export class CertificateReads {
   /** Drops everything that is known of the cluster. */
   forget({ namespace, name }: Key): void {
     this.#clusters.delete(keyText({ namespace, name }));
-    this.#keyring.forget({ namespace, name });
+    this.#source.forget({ namespace, name });
   }
 
   /** Marks the object as outdated, after it was written. */
@@ -202,53 +169,18 @@ export class CertificateReads {
     if (readAtMs !== undefined && this.#clock.monotonicMs() - readAtMs >= MINUTELY_MS) this.hasChanged(key, what);
   }
 
-  #stale(given: Given, memory: Memory, wanted: readonly What[]): readonly What[] {
-    const nowMs = this.#clock.monotonicMs();
-    const ageOf = (what: What) => nowMs - (memory.known.get(what)?.atMs ?? Number.NEGATIVE_INFINITY);
-    // The Certificate's status matters while its Secret is missing.
-    const wallMs = this.#clock.wallMs();
-    const goodMs = (what: What): number => {
-      const answer = memory.known.get(what)?.answer;
-      if (isRequest(what) && memory.known.get(purposeOf(what))?.answer.is === "absent") return ABSENT_MS;
-      if (isInTheWay(given, what, answer)) return IN_THE_WAY_MS;
-      if (answer?.is === "absent" && isMadeHere(given, what)) return UNMADE_MS;
-      return lastsMs(answer, isAwaited(given, what) || this.#isLockedOut(given, what), wallMs);
-    };
-    const mayBeAsked = wanted.filter((what) => memory.known.get(what)?.refused === undefined);
-    const due = [...mayBeAsked.filter((what) => ageOf(what) >= goodMs(what)), ...this.#triedAgain(memory, wanted)];
-    if (nowMs - memory.restedMs < MINUTELY_MS) return due;
-    // The order is by the time of the attempt: otherwise an object with a permanent error would take every turn.
-    const askedMs = (what: What) => memory.known.get(what)?.askedMs ?? Number.NEGATIVE_INFINITY;
-    const [oldest] = mayBeAsked.filter((what) => !due.includes(what)).toSorted((a, b) => askedMs(a) - askedMs(b));
-    if (oldest === undefined || nowMs - askedMs(oldest) < MINUTELY_MS) return due;
-    memory.restedMs = nowMs;
-    return [...due, oldest];
-  }
-
-  /** The forbidden object that was tried longest ago: one attempt shows whether the right was granted for all. */
-  #triedAgain({ known }: Memory, wanted: readonly What[]): readonly What[] {
-    const all = wanted.flatMap((what) => {
-      const last = known.get(what);
-      return last?.refused === undefined ? [] : [{ what, askedMs: last.askedMs }];
-    });
-    const inOrder = all.toSorted((a, b) => a.askedMs - b.askedMs);
-    const [first, last] = [inOrder.at(0), inOrder.at(-1)];
-    if (first === undefined || last === undefined) return [];
-    return this.#clock.monotonicMs() - last.askedMs < REFUSED_MS ? [] : [first.what];
-  }
-
-  /** Whether the operator has no certificate to connect with yet: members may start before it exists. */
-  #isLockedOut({ cluster: { metadata, spec } }: Given, what: What): boolean {
-    const { namespace, name } = metadata;
-    return (
-      what === "operator" &&
-      providerOf(spec, sideOf(what)) === "Secret" &&
-      this.#keyring.identityOf({ namespace, name }) === undefined
-    );
-  }
-
-  async #read(given: Given, memory: Memory, what: What, signal: AbortSignal): Promise<void> {
-    this.#note(memory, what, await this.#ask(given, memory, what, signal));
+  /** Objects to read now. At most once a minute they include one that has a valid answer. */
+  #due(given: Given, memory: Memory, wanted: readonly What[]): readonly What[] {
+    const { namespace, name } = given.cluster.metadata;
+    const monotonicMs = this.#clock.monotonicMs();
+    const mayConnect = this.#keyring.identityOf({ namespace, name }) !== undefined;
+    const now = { monotonicMs, wallMs: this.#clock.wallMs(), mayConnect };
+    const due = dueReads(given, memory.known, wanted, now);
+    if (monotonicMs - memory.restedMs < MINUTELY_MS) return due;
+    const next = nextInTurn(memory.known, wanted, due, monotonicMs);
+    if (next === undefined) return due;
+    memory.restedMs = monotonicMs;
+    return [...due, next];
   }
 
   #note(memory: Memory, what: What, answer: Answer): void {
@@ -278,77 +210,11 @@ export class CertificateReads {
       signerSinceMs: isSignedAlike ? last.signerSinceMs : nowMs,
     });
   }
-
-  async #ask(given: Given, memory: Memory, what: What, signal: AbortSignal): Promise<Answer> {
-    const { cluster, members } = given;
-    const { namespace, name } = cluster.metadata;
-    if (what === "trustMap")
-      return ofUsualSize(await this.#kube.find(CONFIG_MAPS, { namespace, name: trustConfigMapName(name) }, { signal }));
-    if (isRequest(what)) return await this.#askForRequest(cluster, purposeOf(what), signal);
-    const secretName = nameOf(given, what);
-    if (secretName === undefined) return { is: "absent" };
-    const found = await this.#kube.find(SECRETS, { namespace, name: secretName }, { signal });
-    // With provider Secret, applications usually get no certificate.
-    if (found.is === "absent" && what === "clientSecret" && providerOf(cluster.spec, "client") === "Secret")
-      return NO_CLIENT_SECRET;
-    if (found.is !== "present") return found;
-    const facts = seenFrom(found.value, what);
-    // The keyring does not learn a certificate that is invalid, untrusted by members, or issued for another user: the
-    // previous one may still work.
-    const isShown = (what === "operator" || what === "previous operator") && secretName === operatorSecretName(cluster);
-    const issuer = what === "previous operator" ? given.previous : cluster;
-    const isOwn = issuer === undefined || whyWrongName(issuer, "operator", facts) === undefined;
-    if (isShown && isOwn && isAccepted(cluster, members, facts) && mayConnectWith(cluster, facts)) {
-      if (this.#isKept({ cluster: issuer ?? cluster, members }, memory.learnt, facts)) return present(facts);
-      this.#keyring.learn({ namespace, name }, found.value);
-      memory.learnt = facts;
-    }
-    return present(facts);
-  }
-
-  /**
-   * Whether to keep the learnt certificate of this Secret: members accept it, but not the Secret's current one
-   * (expired, not yet valid or unsuitable). If they accept neither, by this clock, the current one counts: the clock
-   * may be wrong.
-   */
-  #isKept(
-    { cluster, members }: Pick<Given, "cluster" | "members">,
-    learnt: SeenCertificate | undefined,
-    facts: SeenCertificate,
-  ): boolean {
-    if (learnt?.secretName !== facts.secretName || !areClientsVerified(cluster.spec)) return false;
-    const takenAtMs = this.#clock.wallMs();
-    const isTaken = (each: SeenCertificate) =>
-      isInTime({ takenAtMs }, each) && contentProblem({ cluster }, "operator", each) === undefined;
-    return isTaken(learnt) && !isTaken(facts) && isAccepted(cluster, members, learnt);
-  }
-
-  async #askForRequest(cluster: EtcdCluster, purpose: LeafPurpose, signal: AbortSignal): Promise<SeenRequest> {
-    const nowMs = this.#clock.monotonicMs();
-    if (this.#served === undefined || this.#served.is.is === "unknown" || nowMs - this.#served.atMs >= SERVED_MS)
-      this.#served = { is: await isServed(this.#kube, CERTIFICATES, { signal }), atMs: nowMs };
-    if (this.#served.is.is === "unknown") return this.#served.is;
-    if (this.#served.is.is === "absent") return { is: "notServed" };
-    const { namespace } = cluster.metadata;
-    const ref = { namespace, name: secretNameOf(cluster, purpose) ?? "" };
-    return ofUsualSize(await this.#kube.find(CERTIFICATES, ref, { signal }));
-  }
 }
 
 /** The roles under which an object may be known: requested, in use, or published to applications. */
 function knownAs(what: What): readonly What[] {
   return isPurpose(what) ? [what, `previous ${what}`, "clientSecret"] : [what];
-}
-
-/** The observation of a Secret, dated now. */
-function seenFrom(secret: Secret, what: What): SeenCertificate {
-  return { ...factsOf(secret, what.endsWith("CA") ? "authority" : "leaf"), knownForMs: 0, signerForMs: 0 };
-}
-
-/** All forbidden objects are tried at the next observation: a right is usually granted for a whole namespace. */
-function askForAll({ known }: Memory): void {
-  for (const [what, last] of known)
-    if (last.refused !== undefined) known.set(what, { ...last, atMs: Number.NEGATIVE_INFINITY, refused: undefined });
 }
 
 /**
@@ -363,12 +229,8 @@ function additionalCas({ cluster, previous, members }: Given, { known }: Memory)
   return mergeBundles(...trustInUse(members, "client"), shown);
 }
 
-/** Whether all members accept this certificate, if they require one at all. */
-function isAccepted(
-  { spec }: EtcdCluster,
-  members: Pick<ClusterSnapshot, "peers" | "pods">,
-  facts: CertificateFacts,
-): boolean {
-  if (facts.trouble !== undefined || facts.signerId === undefined) return false;
-  return !areClientsVerified(spec) || membersRejecting(members, "client", facts).length === 0;
+/** All forbidden objects are tried at the next observation: a right is usually granted for a whole namespace. */
+function askForAll({ known }: Memory): void {
+  for (const [what, last] of known)
+    if (last.refused !== undefined) known.set(what, { ...last, atMs: Number.NEGATIVE_INFINITY, refused: undefined });
 }
