@@ -3,7 +3,7 @@ import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import { isDown } from "#cluster/members/standstill.ts";
-import { hasPendingRestart } from "#cluster/update/rolling.ts";
+import { hasPendingRestart } from "#cluster/update/pending-restart.ts";
 import type { Draft } from "#kube/kinds.ts";
 import { type ClusterSnapshot, peerNamed } from "./snapshot.ts";
 import type { ClusterStep } from "./step.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { nextTemplate, templateOf, whyRefused } from "#cluster/update/rolling.ts";
+import { nextTemplate } from "#cluster/update/next-template.ts";
+import { templateOf, whyRefused } from "#cluster/update/wanted-template.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { secured, tlsSpec } from "#kit/snapshots/cluster-tls.ts";
 import { whyOwnSecrets } from "./own-secrets.ts";

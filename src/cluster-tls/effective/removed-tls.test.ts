@@ -3,7 +3,8 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer, EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { nextTemplate, templateOf, whyRefused } from "#cluster/update/rolling.ts";
+import { nextTemplate } from "#cluster/update/next-template.ts";
+import { templateOf, whyRefused } from "#cluster/update/wanted-template.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { whyTlsRemoved } from "./removed-tls.ts";
 

@@ -1,6 +1,6 @@
 import { pausedBy } from "#api/pause.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { isAboutToRestart } from "#cluster/update/rolling.ts";
+import { isAboutToRestart } from "#cluster/update/pending-restart.ts";
 
 /**
  * Why the cluster is paused, and which members the pause has caught before a restart; `undefined` when it is not

@@ -1,7 +1,7 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { nextTemplate } from "#cluster/update/rolling.ts";
+import { nextTemplate } from "#cluster/update/next-template.ts";
 import { templateRun } from "#cluster/update/versions.ts";
 import { whyCannotJoin } from "#cluster-tls/effective/new-member.ts";
 import { intendedPeers, nextPeerName, ownVoters } from "./members.ts";

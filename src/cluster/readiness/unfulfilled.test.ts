@@ -4,7 +4,7 @@ import { present, unknown } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
-import { wantedTemplate } from "#cluster/update/rolling.ts";
+import { wantedTemplate } from "#cluster/update/wanted-template.ts";
 import { guarded, LOCKED, PREPARED } from "#kit/snapshots/cluster-auth.ts";
 import { NEWER, ON_DELETE, wanting, withTurn, saying as withWords } from "#kit/snapshots/cluster-rolling.ts";
 import { goingTo, made, NEXT, secured, THEIRS, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";

@@ -1,7 +1,7 @@
 import { revisionOf } from "#api/revision.ts";
 import { type KnownMember, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { isUpdated, stoppedUpdate, templateOf, wantedRevision } from "./rolling.ts";
+import { isUpdated, stoppedUpdate, templateOf, wantedRevision } from "./wanted-template.ts";
 
 /**
  * The first member that was restarted with the wanted template, until a member has been fit with it. `update.proven`

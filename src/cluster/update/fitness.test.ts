@@ -12,7 +12,7 @@ import {
   withoutPod,
   withPod,
 } from "#kit/snapshots/cluster-rolling.ts";
-import { mayBeFixedByRestart } from "./rolling.ts";
+import { mayBeFixedByRestart } from "./pending-restart.ts";
 
 const NAME = "my-etcd-2";
 const settled = cluster();

@@ -1,6 +1,6 @@
 import { type KnownMember, votersOf } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { isUpdated } from "./rolling.ts";
+import { isUpdated } from "./wanted-template.ts";
 
 /**
  * The voter that gets the leadership from a member that is removed or restarted. Healthy voters with the wanted

@@ -2,7 +2,7 @@ import type { Reason } from "#api/conditions.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { backupFirst } from "#cluster/update/rules/backup-first.ts";
 import { haveAllFailed } from "./first-backup.ts";
-import { nextTemplate } from "./rolling.ts";
+import { nextTemplate } from "./next-template.ts";
 import { whyNotYet, whyNoVersionPath } from "./version-path.ts";
 
 // Why is this reported apart from the update? A member that cannot get the release yet gets no new template, so there

@@ -41,7 +41,7 @@ import { ofBoth, shows } from "#kit/snapshots/provider-change.ts";
 import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
 import { switching, turnedTo } from "#kit/snapshots/scheme-change.ts";
 import { testPlans } from "#kit/tables/cluster-plan.ts";
-import { templateOf } from "./rolling.ts";
+import { templateOf } from "./wanted-template.ts";
 
 // Updates of a running cluster, member by member, and their stop and rollback.
 

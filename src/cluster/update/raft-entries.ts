@@ -2,8 +2,8 @@ import { type KnownMember, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { isOlderMinor, isRelease, isSameMinor, minorOf } from "#etcd/version.ts";
 import { enabledDowngrade } from "./downgrade.ts";
-import { stoppedUpdate, whyRefused } from "./rolling.ts";
 import { FIRST_READABLE, hasReadableEntries, versionsInUse, whyOldEntries } from "./version-path.ts";
+import { stoppedUpdate, whyRefused } from "./wanted-template.ts";
 
 // Why can a cluster that ran etcd 3.5 not simply move from 3.6 to 3.7?
 // - Members of etcd 3.5 write some raft entries as v2 requests: member attributes and the cluster version. Members of

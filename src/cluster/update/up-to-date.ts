@@ -9,9 +9,9 @@ import { memberTls } from "#cluster-tls/member-tls.ts";
 import { isRelease, isSameMinor } from "#etcd/version.ts";
 import { podTrouble } from "./fitness.ts";
 import { pendingRelease } from "./pending-release.ts";
-import { stoppedUpdate, whyRefused } from "./rolling.ts";
 import { awaitedText, isUpdating, updateStatus, waitingForDeletion } from "./update-status.ts";
 import { whyNoVersionPath } from "./version-path.ts";
+import { stoppedUpdate, whyRefused } from "./wanted-template.ts";
 
 /**
  * The condition UpToDate: whether every member runs exactly what the spec asks for, not only the part that is possible

@@ -19,8 +19,8 @@ import {
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
-import { wantedRevision } from "./rolling.ts";
 import { isUpdating, updateStatus, waitingForDeletion } from "./update-status.ts";
+import { wantedRevision } from "./wanted-template.ts";
 
 const settled = cluster();
 const wanted = wanting(NEWER);

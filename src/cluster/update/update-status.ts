@@ -5,20 +5,12 @@ import { runningRevision } from "#cluster/members/member-state.ts";
 import { ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import { podTrouble, restartBlocker } from "./fitness.ts";
+import { isOutdated } from "./next-template.ts";
+import { awaitsManualRestart, isOnDelete } from "./pending-restart.ts";
 import { whySnapshotsFirst } from "./raft-entries.ts";
-import {
-  awaitsManualRestart,
-  isOnDelete,
-  isOutdated,
-  isUpdated,
-  stoppedUpdate,
-  templateOf,
-  wantedRevision,
-  wantedTemplate,
-  whyRefused,
-} from "./rolling.ts";
 import { askedDowngrade } from "./version-path.ts";
 import { runningVersion } from "./versions.ts";
+import { isUpdated, stoppedUpdate, templateOf, wantedRevision, wantedTemplate, whyRefused } from "./wanted-template.ts";
 
 /** Whether an update is in progress or about to begin. */
 export function isUpdating(snapshot: ClusterSnapshot): boolean {

@@ -4,7 +4,7 @@ import { type KnownMember, ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
 import { canary } from "./canary.ts";
 import { neededText, restartBlocker } from "./fitness.ts";
-import { mayBeFixedByRestart } from "./rolling.ts";
+import { mayBeFixedByRestart } from "./pending-restart.ts";
 
 /** The waivers that have not expired. Of several for one check, the last to end: the status lists each check once. */
 export const activeWaivers = remembered((snapshot): readonly Waiver[] => {

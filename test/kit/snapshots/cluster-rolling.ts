@@ -5,7 +5,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present, unknown } from "#base/observed.ts";
 import { revisedPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { templateOf, wantedRevision } from "#cluster/update/rolling.ts";
+import { templateOf, wantedRevision } from "#cluster/update/wanted-template.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { isRelease } from "#etcd/version.ts";

@@ -6,7 +6,7 @@ import { containerOf, historyOf } from "#cluster/members/member-state.ts";
 import { type KnownMember, votersOf } from "#cluster/members/members.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
-import { isAboutToRestart, isTemplateReady } from "#cluster/update/rolling.ts";
+import { isAboutToRestart, isTemplateReady } from "#cluster/update/pending-restart.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import type { Draft, PodDisruptionBudget } from "#kube/kinds.ts";
 import { hasRun } from "#kube/pod.ts";

@@ -5,7 +5,8 @@ import { whySleepHeld } from "#cluster/members/dying-claims.ts";
 import { knownMembers } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { hasPendingRestart, templateStillRun } from "#cluster/update/rolling.ts";
+import { templateStillRun } from "#cluster/update/next-template.ts";
+import { hasPendingRestart } from "#cluster/update/pending-restart.ts";
 import { notice, type Proposal, step } from "#runtime/decide.ts";
 
 /**

@@ -4,9 +4,9 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { firstBackup as draftOf } from "#cluster/update/desired/first-backup.ts";
 import { activeFirstBackup, firstBackupsOf, hasFailed, nextSchedule } from "#cluster/update/first-backup.ts";
-import { stoppedUpdate } from "#cluster/update/rolling.ts";
 import { lacksFirstBackup } from "#cluster/update/version-path.ts";
 import { unwaivedBlocker } from "#cluster/update/waivers.ts";
+import { stoppedUpdate } from "#cluster/update/wanted-template.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 
 /** A fallback for lost events, in milliseconds: the end of the backup requeues the cluster at once. */

@@ -3,8 +3,8 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { enabledDowngrade } from "#cluster/update/downgrade.ts";
 import { isDowngradeForSnapshots } from "#cluster/update/raft-entries.ts";
-import { whyRefused } from "#cluster/update/rolling.ts";
 import { isSpoken, versionsInUse, whyNoVersionPath } from "#cluster/update/version-path.ts";
+import { whyRefused } from "#cluster/update/wanted-template.ts";
 import { isOlderMinor, isSameMinor, minorOf } from "#etcd/version.ts";
 import { step } from "#runtime/decide.ts";
 

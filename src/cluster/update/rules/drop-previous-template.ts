@@ -4,7 +4,8 @@ import { settledPeer } from "#cluster/members/desired/peer.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { hasPendingRestart, templateOf } from "#cluster/update/rolling.ts";
+import { hasPendingRestart } from "#cluster/update/pending-restart.ts";
+import { templateOf } from "#cluster/update/wanted-template.ts";
 import { step } from "#runtime/decide.ts";
 
 /**

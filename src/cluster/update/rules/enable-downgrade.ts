@@ -5,9 +5,10 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { enabledDowngrade, whyNotConverted } from "#cluster/update/downgrade.ts";
 import { podTrouble, restartBlocker } from "#cluster/update/fitness.ts";
+import { mayBeFixedByRestart } from "#cluster/update/pending-restart.ts";
 import { unconvertedVoter } from "#cluster/update/raft-entries.ts";
-import { mayBeFixedByRestart, stoppedUpdate, wantedRevision, whyRefused } from "#cluster/update/rolling.ts";
 import { askedDowngrade, isSpoken } from "#cluster/update/version-path.ts";
+import { stoppedUpdate, wantedRevision, whyRefused } from "#cluster/update/wanted-template.ts";
 import { isSameMinor, minorOf } from "#etcd/version.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 

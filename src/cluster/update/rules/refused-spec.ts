@@ -1,6 +1,6 @@
 import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { whyRefused } from "#cluster/update/rolling.ts";
+import { whyRefused } from "#cluster/update/wanted-template.ts";
 import { notice, wait } from "#runtime/decide.ts";
 
 /** A fallback for a lost event, in milliseconds: an edit of the spec requeues the cluster at once. */

@@ -17,15 +17,11 @@ import { isDown } from "#cluster/members/standstill.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { leadershipTarget } from "#cluster/update/leadership-target.ts";
-import {
-  isAboutToRestart,
-  isOutdated,
-  isTemplateReady,
-  mayBeFixedByRestart,
-  templateOf,
-} from "#cluster/update/rolling.ts";
+import { isOutdated } from "#cluster/update/next-template.ts";
+import { isAboutToRestart, isTemplateReady, mayBeFixedByRestart } from "#cluster/update/pending-restart.ts";
 import { wishText } from "#cluster/update/update-status.ts";
 import { isWaived, unwaivedBlocker, waivedText } from "#cluster/update/waivers.ts";
+import { templateOf } from "#cluster/update/wanted-template.ts";
 import { dueUrl } from "#cluster-tls/change/peer-scheme.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 

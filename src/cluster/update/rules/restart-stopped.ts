@@ -5,7 +5,8 @@ import { isResizing } from "#cluster/members/members.ts";
 import { isDown } from "#cluster/members/standstill.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { isAboutToRestart, isOutdated, isTemplateReady } from "#cluster/update/rolling.ts";
+import { isOutdated } from "#cluster/update/next-template.ts";
+import { isAboutToRestart, isTemplateReady } from "#cluster/update/pending-restart.ts";
 import { type Proposal, step } from "#runtime/decide.ts";
 
 type Restart = Extract<ClusterStep, { do: "restartPod" }>;

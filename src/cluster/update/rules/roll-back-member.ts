@@ -5,14 +5,9 @@ import { revisedPeer } from "#cluster/members/desired/peer.ts";
 import { ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import {
-  hasPendingRestart,
-  isOutdated,
-  lastGood,
-  nextTemplate,
-  rollbackTemplates,
-  stoppedUpdate,
-} from "#cluster/update/rolling.ts";
+import { isOutdated, lastGood, nextTemplate, rollbackTemplates } from "#cluster/update/next-template.ts";
+import { hasPendingRestart } from "#cluster/update/pending-restart.ts";
+import { stoppedUpdate } from "#cluster/update/wanted-template.ts";
 import { trustingAs } from "#cluster-tls/check/trusted.ts";
 import { notice, type Proposal, step } from "#runtime/decide.ts";
 

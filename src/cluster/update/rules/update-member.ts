@@ -7,18 +7,11 @@ import { ownVoters } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { podTrouble } from "#cluster/update/fitness.ts";
-import {
-  hasPendingRestart,
-  isOnDelete,
-  isOutdated,
-  lastGood,
-  mayBeFixedByRestart,
-  mayNeedNewTemplate,
-  nextTemplate,
-  templateOf,
-} from "#cluster/update/rolling.ts";
+import { isOutdated, lastGood, mayNeedNewTemplate, nextTemplate } from "#cluster/update/next-template.ts";
+import { hasPendingRestart, isOnDelete, mayBeFixedByRestart } from "#cluster/update/pending-restart.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update/update-status.ts";
 import { unwaivedBlocker, waivedText } from "#cluster/update/waivers.ts";
+import { templateOf } from "#cluster/update/wanted-template.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 import { updateOrder } from "./restart-member.ts";
 

@@ -9,8 +9,9 @@ import { isDown } from "#cluster/members/standstill.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { canary } from "#cluster/update/canary.ts";
-import { isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/update/rolling.ts";
+import { isOutdated, lastGood, nextTemplate } from "#cluster/update/next-template.ts";
 import { wishText } from "#cluster/update/update-status.ts";
+import { stoppedUpdate } from "#cluster/update/wanted-template.ts";
 import { isStopped, isUnscheduled } from "#kube/pod.ts";
 import { type Proposal, step } from "#runtime/decide.ts";
 

@@ -1,90 +1,17 @@
-import { whyNotNetworkPolicy } from "#api/network-peers.ts";
-import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
-import { whyNotShape } from "#api/shape.ts";
-import { hasTls } from "#api/tls.ts";
-import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { runningRevision } from "#cluster/members/member-state.ts";
-import { type KnownMember, memberNamed, ownVoters } from "#cluster/members/members.ts";
+import { memberNamed, ownVoters } from "#cluster/members/members.ts";
 import { isDown } from "#cluster/members/standstill.ts";
-import { type ClusterSnapshot, remembered } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { withAllowedScheme } from "#cluster-tls/change/peer-scheme.ts";
-import { whyOwnSecrets } from "#cluster-tls/check/own-secrets.ts";
 import { trustingAs } from "#cluster-tls/check/trusted.ts";
-import { whyTlsRemoved } from "#cluster-tls/effective/removed-tls.ts";
-import { memberTls } from "#cluster-tls/member-tls.ts";
 import { isOlderMinor, isSameMinor, whyNoPath } from "#etcd/version.ts";
 import { lacksOnly } from "./fitness.ts";
-import { whyNotSpec } from "./refused-spec.ts";
-import { versionOfData, versionsInUse, whyNoPathTo, whyNotYet } from "./version-path.ts";
-import { runningVersion, templateOfMost, withReleaseOf, withVersion } from "./versions.ts";
-
-// How a running cluster is updated:
-// - The spec of each EtcdPeer holds the template of its member. The cluster controller writes the new template to one
-//   EtcdPeer at a time.
-// - The ReplicaSet of that EtcdPeer takes the template over without touching the pod. The cluster controller then
-//   restarts the pod and waits until the member has caught up.
-// - The first member with a new template is the canary. If it does not become healthy in time, it is rolled back and
-//   the update stops.
-// - With OnDelete, every EtcdPeer gets the new template as soon as possible, and people delete the pods. A pending
-//   restart then blocks nothing.
-
-/** The template in the spec of the EtcdPeer. */
-export function templateOf({ spec }: EtcdPeer): MemberTemplate {
-  return templateIn(spec);
-}
-
-/**
- * The template that the update aims at: what the spec asks for. The release is replaced by the running one when no
- * member can move to `spec.version`. For a refused spec it is the template of most members.
- */
-export const wantedTemplate = remembered((snapshot): MemberTemplate => {
-  return whyRefused(snapshot).length === 0 ? askedTemplate(snapshot) : templateOfMost(snapshot);
-});
-
-/** Why the spec is refused for all members: one sentence for each reason. */
-export const whyRefused = remembered((snapshot): readonly string[] => {
-  // An object with an invalid shape cannot be checked further.
-  const why = whyNotShape(snapshot.cluster.spec, ETCD_CLUSTERS.kind);
-  if (why !== undefined) return [why];
-  const { metadata, spec } = snapshot.cluster;
-  return [
-    ...whyTlsRemoved(snapshot),
-    ...whyOwnSecrets(snapshot.cluster),
-    ...whyNotNetworkPolicy(spec.networkPolicy).map(({ field, message }) => `${field}: ${message}`),
-    ...whyNotSpec(
-      { ...spec, tls: hasTls(spec) ? spec.tls : undefined },
-      askedTemplate(snapshot).version,
-      metadata.name,
-    ),
-  ];
-});
-
-const askedTemplate = remembered((snapshot): MemberTemplate => {
-  const { version } = snapshot.cluster.spec;
-  const running = runningVersion(snapshot);
-  const possible = [version, running, ...versionsInUse(snapshot)].find(
-    (each) => whyNoPathTo(snapshot, each) === undefined,
-  );
-  const asked = askedIn(snapshot.cluster.spec, memberTls(snapshot));
-  return withReleaseOf(asked, withVersion(templateOfMost(snapshot), possible ?? running));
-});
-
-/**
- * The revision that the update aims at. While the spec is refused, it is that of the recorded update, as long as a
- * member has it. The canary is then still judged, and rolled back if it fails.
- */
-export const wantedRevision = remembered((snapshot): string => {
-  const { update } = snapshot.cluster.status ?? {};
-  const isJudged = update !== undefined && whyRefused(snapshot).length > 0 && isInUse(snapshot, update.revision);
-  return isJudged ? update.revision : revisionOf(wantedTemplate(snapshot));
-});
-
-function isInUse({ peers, pods }: ClusterSnapshot, revision: string): boolean {
-  return peers.some(
-    (peer) => revisionOf(templateOf(peer)) === revision || runningRevision(pods.get(peer.metadata.name)) === revision,
-  );
-}
+import { hasPendingRestart } from "./pending-restart.ts";
+import { versionOfData, whyNoPathTo, whyNotYet } from "./version-path.ts";
+import { withReleaseOf } from "./versions.ts";
+import { stoppedUpdate, templateOf, wantedRevision, wantedTemplate, whyRefused } from "./wanted-template.ts";
 
 /**
  * The template that the member gets next: the wanted one, unless the member cannot run it yet or the update to it was
@@ -240,25 +167,12 @@ export function isOutdated(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   return revisionOf(templateOf(peer)) !== revisionOf(nextTemplate(snapshot, peer));
 }
 
-/** The stop of the current update, if it was stopped. */
-export function stoppedUpdate(snapshot: ClusterSnapshot): { member: string; message: string } | undefined {
-  const update = snapshot.cluster.status?.update;
-  return update?.revision === wantedRevision(snapshot) ? update.stopped : undefined;
-}
-
-/** Whether a restart is pending: the pod was made from another template than the one in the EtcdPeer. */
-export function hasPendingRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  const pod = snapshot.pods.get(peer.metadata.name);
-  const running = runningRevision(pod);
-  if (pod?.metadata.deletionTimestamp !== undefined || running === undefined) return false;
-  return running !== revisionOf(templateOf(peer));
-}
-
 /**
  * A member with a proven template is late, perhaps by its template, when it is unfit for a tenth of its start timeout,
  * or for a minute. Smaller: a slow start looks like a fault. Larger: a correction waits longer.
  */
 const LATE_PART = 1 / 10;
+
 const LATE_MS = 60_000;
 
 /**
@@ -279,50 +193,4 @@ export function mayNeedNewTemplate(snapshot: ClusterSnapshot, { metadata, spec }
  */
 export function lastGood(peer: EtcdPeer): MemberTemplate {
   return peer.spec.previous ?? templateOf(peer);
-}
-
-/**
- * Whether the pending restart waits until a person deletes the pod. The operator restarts members that it rolls back,
- * or that never ran, without waiting.
- */
-export function awaitsManualRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  if (!isOnDelete(snapshot) || !hasPendingRestart(snapshot, peer)) return false;
-  const hasNeverRun = memberNamed(snapshot, peer.metadata.name)?.hasStarted === false;
-  const isPutBack = stoppedUpdate(snapshot) !== undefined && !hasFailedTemplate(snapshot, peer);
-  return !hasNeverRun && !isPutBack;
-}
-
-/** Whether people, not the operator, restart members for an update. */
-export function isOnDelete({ cluster }: ClusterSnapshot): boolean {
-  return cluster.spec.updateStrategy.type === "OnDelete";
-}
-
-/** Whether the operator restarts the member as soon as possible. No member restarts with a template that failed. */
-export function isAboutToRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  return (
-    hasPendingRestart(snapshot, peer) && !awaitsManualRestart(snapshot, peer) && !hasFailedTemplate(snapshot, peer)
-  );
-}
-
-function hasFailedTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  return stoppedUpdate(snapshot) !== undefined && revisionOf(templateOf(peer)) === wantedRevision(snapshot);
-}
-
-/** Whether the next pod gets the template of the EtcdPeer: the EtcdPeer controller has written it to the ReplicaSet. */
-export function isTemplateReady(peer: EtcdPeer): boolean {
-  return peer.status?.revision === revisionOf(templateOf(peer));
-}
-
-/** Whether the member is fit and runs the wanted template. */
-export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return member.template.revision === wantedRevision(snapshot) && member.lacks.length === 0;
-}
-
-/**
- * Whether a restart with the new template may repair the member. A container beside etcd has been not Ready for
- * `memberTimeoutMs`, and the pod has an old template. Other members do not wait for it, because it is in the quorum.
- */
-export function mayBeFixedByRestart(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  const isLate = member.history.unreadyForMs >= snapshot.memberTimeoutMs;
-  return isLate && member.template.revision !== wantedRevision(snapshot) && lacksOnly(member, "sidecarReadiness");
 }

@@ -36,20 +36,9 @@ import { withResources } from "#kit/snapshots/pod-template.ts";
 import { HAS } from "#kit/snapshots/scheme-change.ts";
 import { canary } from "./canary.ts";
 import { othersDown, restartBlocker } from "./fitness.ts";
-import {
-  awaitsManualRestart,
-  hasPendingRestart,
-  isAboutToRestart,
-  isTemplateReady,
-  isUpdated,
-  mayNeedNewTemplate,
-  nextTemplate,
-  rollbackTemplates,
-  stoppedUpdate,
-  wantedRevision,
-  wantedTemplate,
-  whyRefused,
-} from "./rolling.ts";
+import { mayNeedNewTemplate, nextTemplate, rollbackTemplates } from "./next-template.ts";
+import { awaitsManualRestart, hasPendingRestart, isAboutToRestart, isTemplateReady } from "./pending-restart.ts";
+import { isUpdated, stoppedUpdate, wantedRevision, wantedTemplate, whyRefused } from "./wanted-template.ts";
 
 const settled = cluster();
 const LIMITED = withResources({ limits: { cpu: "1" } });
