@@ -4,6 +4,7 @@ import { CLUSTER_LABEL, DELETE_OBJECT_ANNOTATION, KEEP_OBJECT_ANNOTATION } from 
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   agentPod,
   attempt,
@@ -137,7 +138,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "never deletes a foreign Job", given: withJob(backup({ status: ENDED }), { ownerReferences: [] }), expect: "settled" },
   { name: "warns of a Job of the same name without a controller", given: withJob(backup(), { ownerReferences: [] }), expect: "warn: job-taken", because: "Job nightly exists already: it has no controller" },
   { name: "warns of a Job of the same name that an earlier EtcdBackup controls", given: withJob(backup(), { ownerReferences: [{ kind: "EtcdBackup", name: "nightly", uid: "old", controller: true }] }), expect: "warn: job-taken", because: "EtcdBackup nightly (uid old) manages it" },
-  { name: "fails when a foreign Job has its name for ten minutes", given: later(withJob(backup({ status: STARTED }), { ownerReferences: [] }), 10 * MINUTE), expect: "warn: backup-failed", because: /^NameTaken: Job nightly exists already: it has no controller; it was waited for 10 minutes$/ },
+  { name: "fails when a foreign Job has its name for ten minutes", given: begin(backup({ status: STARTED })).apply(withJob, { ownerReferences: [] }).apply(later, 10 * MINUTE).snapshot, expect: "warn: backup-failed", because: /^NameTaken: Job nightly exists already: it has no controller; it was waited for 10 minutes$/ },
   { name: "waits for a cluster that does not exist", given: backup({ stage: "new", with: { cluster: undefined } }), expect: "warn: await-source", because: "this namespace has no EtcdCluster my-etcd" },
   { name: "waits for a cluster without quorum", given: backup({ stage: "new", with: { cluster: available({ conditions: [isAvailable("False", "QuorumLost")] }) } }), expect: "warn: await-source", because: "two of three members answer" },
   { name: "fails when the cluster is missing for ten minutes", given: later(backup({ stage: "new", status: STARTED, with: { cluster: undefined } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClusterNotFound: .*; it was waited for 10 minutes$/ },
@@ -178,8 +179,8 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "keeps a failed deletion Job for ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_001), expect: "warn: await-deletion" },
   { name: "deletes a failed deletion Job after ten minutes to retry it", given: later(failedRemoval, 10 * MINUTE - 2_000), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
   { name: "does not replace a deletion Job that is still running", given: later(removing("running"), 20 * MINUTE), expect: "wait: await-deletion" },
-  { name: "does not delete a deletion Job that is already being deleted", given: later(ofRemoval(failedRemoval, { deletionTimestamp: "2026-01-01T12:10:00Z" }), 20 * MINUTE), expect: "warn: await-deletion" },
-  { name: "never deletes a foreign deletion Job", given: later(ofRemoval(failedRemoval, { ownerReferences: [] }), 20 * MINUTE), expect: "warn: await-deletion" },
+  { name: "does not delete a deletion Job that is already being deleted", given: begin(failedRemoval).apply(ofRemoval, { deletionTimestamp: "2026-01-01T12:10:00Z" }).apply(later, 20 * MINUTE).snapshot, expect: "warn: await-deletion" },
+  { name: "never deletes a foreign deletion Job", given: begin(failedRemoval).apply(ofRemoval, { ownerReferences: [] }).apply(later, 20 * MINUTE).snapshot, expect: "warn: await-deletion" },
   { name: "ignores the success of a foreign deletion Job", given: ofRemoval(removing("succeeded"), { ownerReferences: [] }), expect: "wait: await-deletion" },
   { name: "waits for the end of a deletion Job after its pod has succeeded", given: endedPodOf(removing("running")), expect: "wait: await-deletion", because: "its object is being deleted" },
   { name: "deletes the object of a Job that the status does not record yet", given: going({ stage: "succeeded", status: { phase: "BackingUp" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },

@@ -7,6 +7,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { providerChanges } from "#cluster-tls/change/provider-change.ts";
 import { dueOf } from "#cluster-tls/issue/due.ts";
 import { orderOf } from "#cluster-tls/read/purposes.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import {
   bundle,
@@ -91,11 +92,13 @@ describe("the TLS of running members is kept", () => {
   test("from the template of the update when members have different ones, or else from the most frequent", () => {
     const both = bundle(OWN, NEXT);
     const tls = { ...memberTls(settled)!, peer: { secretName: "my-etcd-peer-tls", trust: both } };
-    const half = withSeen(running(settled, ["my-etcd-2"], tls), { peer: absent });
+    const half = begin(settled).apply(running, ["my-etcd-2"], tls).apply(withSeen, { peer: absent }).snapshot;
     expect(memberTls(half)?.peer?.trust).toBe(own);
     const one = secured({ replicas: 1 });
     expect(memberTls(withSeen(one, { peer: absent }))).toEqual(memberTls(one));
-    const most = withSeen(running(settled, ["my-etcd-1", "my-etcd-2"], tls), { peer: absent });
+    const most = begin(settled)
+      .apply(running, ["my-etcd-1", "my-etcd-2"], tls)
+      .apply(withSeen, { peer: absent }).snapshot;
     expect(memberTls(most)?.peer?.trust).toBe(both);
     const { status } = half.cluster;
     const update = { revision: revisionOf(half.peers[2]!.spec) } as NonNullable<typeof status>["update"];
@@ -111,10 +114,14 @@ describe("while several CAs are trusted, the template names the signer", () => {
 
   test("first the old CA, then the new CA", () => {
     expect(memberTls(added)?.peer).toStrictEqual({ ...shown, signer: OWN.id });
-    const signed = withMade(running(added), { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
+    const signed = begin(added)
+      .apply(running)
+      .apply(withMade, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } }).snapshot;
     expect(memberTls(signed)?.peer).toStrictEqual({ ...shown, signer: NEXT.id });
     expect(revisionOf(running(signed).peers[0]!.spec)).not.toBe(revisionOf(running(added).peers[0]!.spec));
-    const dropped = withMade(running(signed), { peerCA: { by: NEXT }, peer: { by: NEXT } });
+    const dropped = begin(signed)
+      .apply(running)
+      .apply(withMade, { peerCA: { by: NEXT }, peer: { by: NEXT } }).snapshot;
     expect(memberTls(dropped)?.peer).toStrictEqual({ secretName: "my-etcd-peer-tls", trust: bundle(NEXT) });
     expect(memberTls(settled)?.peer).toStrictEqual({ secretName: "my-etcd-peer-tls", trust: own });
   });
@@ -148,7 +155,10 @@ describe("while several CAs are trusted, the template names the signer", () => {
 
   test("while members begin to trust an additional CA", () => {
     const peer = { provider: "Secret", secret: { name: "their-peer" } };
-    const asked = withMade(goingTo(running(added), { peer }), { peer: { by: THEIRS, isOurs: false } });
+    const asked = begin(added)
+      .apply(running)
+      .apply(goingTo, { peer })
+      .apply(withMade, { peer: { by: THEIRS, isOurs: false } }).snapshot;
     const all = bundle(OWN, NEXT, THEIRS);
     expect(stageOf(providerChanges(asked).peer)).toBe("AcceptBoth");
     expect(memberTls(asked)?.peer).toStrictEqual({ ...shown, trust: all, signer: OWN.id });
@@ -159,9 +169,13 @@ describe("while several CAs are trusted, the template names the signer", () => {
 
   test("while applications change to the new CA, so that no member restarts for that", () => {
     const leaves = (given: object) => ({ server: given, operator: given, application: given });
-    const trusting = running(withMade(settled, { clientCA: { next: NEXT }, ...leaves({ trust: both }) }));
+    const trusting = begin(settled)
+      .apply(withMade, { clientCA: { next: NEXT }, ...leaves({ trust: both }) })
+      .apply(running).snapshot;
     const signed = withMade(trusting, { clientCA: { by: NEXT, trust: both }, ...leaves({ by: NEXT, trust: both }) });
-    const dropped = withMade(running(signed), { clientCA: { by: NEXT }, ...leaves({ by: NEXT }) });
+    const dropped = begin(signed)
+      .apply(running)
+      .apply(withMade, { clientCA: { by: NEXT }, ...leaves({ by: NEXT }) }).snapshot;
     const early = withMade(dropped, { application: { by: NEXT, signerForMs: 149_999 } });
     expect(stageOf(providerChanges(early).client)).toBe("UseNew, members done");
     expect(memberTls(early)?.client).toStrictEqual(running(signed).peers[0]?.spec.tls?.client);
@@ -180,7 +194,9 @@ test("no member gets the bundle of a certificate that others do not trust", () =
   expect(memberTls(theirs)?.peer).toEqual(memberTls(settled)?.peer);
   const told = withMade(settled, { peer: { trust: bundle(OWN, THEIRS) } });
   expect(memberTls(told)?.peer?.trust).toBe(bundle(OWN, THEIRS));
-  const shown = withMade(running(told), { peer: { by: THEIRS, trust: bundle(THEIRS) } });
+  const shown = begin(told)
+    .apply(running)
+    .apply(withMade, { peer: { by: THEIRS, trust: bundle(THEIRS) } }).snapshot;
   expect(memberTls(shown)?.peer?.trust).toBe(bundle(THEIRS));
 });
 
@@ -238,9 +254,9 @@ describe("certificates of another provider", () => {
     return withSeen({ ...snapshot, cluster: turned, certificates: { ...certificates, previous } }, { peer: absent });
   }
 
-  const trustingBoth = running(
-    withMade(asked(started(settled), "their-peer"), { peer: { by: THEIRS, isOurs: false } }),
-  );
+  const trustingBoth = begin(asked(started(settled), "their-peer"))
+    .apply(withMade, { peer: { by: THEIRS, isOurs: false } })
+    .apply(running).snapshot;
   const halfWay = asked(running(trustingBoth, ["my-etcd-1", "my-etcd-2"]), "third-peer");
   const formerly = (snapshot: ClusterSnapshot, peer: Parameters<typeof withMade>[1]["peer"]): ClusterSnapshot => {
     const own = withMade(settled, peer === undefined ? {} : { peer }).certificates?.peer;

@@ -3,6 +3,7 @@ import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
 import { certificateRequest, trustMap } from "#cluster-tls/issue/desired/certificates.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { boundTo } from "#kit/snapshots/bindings.ts";
 import { DAY_MS } from "#kit/snapshots/certificates.ts";
 import { born, cluster, NOW, sickFor, withBudget, withoutMember } from "#kit/snapshots/cluster.ts";
@@ -78,7 +79,9 @@ function hosts(...ordinals: readonly number[]): readonly string[] {
 function turningTo(next: object, names: readonly string[] = hosts(0, 1, 2)): ClusterSnapshot {
   const three = withMade(brought, { peer: { isOurs: false, by: THEIRS, names } });
   const other = { ...SECRETS_OF, peer: { provider: "Secret", secret: { name: "their-next" } } };
-  const turned = withMade(goingTo(three, other), { peer: { isOurs: false, names: ["*.my-etcd.foo.svc"], ...next } });
+  const turned = begin(three)
+    .apply(goingTo, other)
+    .apply(withMade, { peer: { isOurs: false, names: ["*.my-etcd.foo.svc"], ...next } }).snapshot;
   return wanting({ ...turned, certificates: { ...turned.certificates, requests: {} } }, 5);
 }
 
@@ -124,9 +127,11 @@ function doubted(snapshot: ClusterSnapshot, server: object = {}): ClusterSnapsho
 }
 
 /** The renewed certificate, with the server certificate renewed as well, while one member is lost. */
-const doubtedAll = doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS })), {
-  by: NEXT,
-});
+const doubtedAll = begin(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS }))
+  .apply(lostFor)
+  .apply(doubted, {
+    by: NEXT,
+  }).snapshot;
 const clientSecretHasNext = seenToo(doubtedAll, {
   clientSecret: present({ ...publishedCertificate, trustIds: [THEIRS.id, NEXT.id] }),
 });
@@ -144,25 +149,31 @@ function orphaned(snapshot: ClusterSnapshot): ClusterSnapshot {
 }
 
 /** A change to provider Secret of which the operator's certificate is missing. */
-const halfBrought = withMade(
-  withHandout(goingTo(issuing, { ...SECRETS_OF, peer: BY_MANAGER.peer }), present(publishedCertificate)),
-  {
+const halfBrought = begin(issuing)
+  .apply(goingTo, { ...SECRETS_OF, peer: BY_MANAGER.peer })
+  .apply(withHandout, present(publishedCertificate))
+  .apply(withMade, {
     server: { isOurs: false, by: NEXT },
-  },
-);
+  }).snapshot;
 
 /** A change of the client side to provider Secret, published to clients; one member uses it. */
-const secondShown = running(running(published()), ["my-etcd-2"]);
+const secondShown = begin(published()).apply(running).apply(running, ["my-etcd-2"]).snapshot;
 /** During the change another source is requested, which is missing. */
-const thirdAsked = withSeen(asksFor(secondShown, "third-server"), { server: absent, operator: absent });
+const thirdAsked = begin(secondShown)
+  .apply(asksFor, "third-server")
+  .apply(withSeen, { server: absent, operator: absent }).snapshot;
 
 /** The requested Secret was published to clients, and is lost before any member trusted it. */
-const secretsMissing = withSeen(goingTo(settled, { client: SECRETS_OF.client }), { server: absent, operator: absent });
+const secretsMissing = begin(settled)
+  .apply(goingTo, { client: SECRETS_OF.client })
+  .apply(withSeen, { server: absent, operator: absent }).snapshot;
 const publishedMap = trustMap(secretsMissing, bundle(OWN, THEIRS));
 
 function published(): ClusterSnapshot {
   const theirs = { isOurs: false, by: THEIRS };
-  const turned = withMade(goingTo(settled, { client: SECRETS_OF.client }), { server: theirs, operator: theirs });
+  const turned = begin(settled)
+    .apply(goingTo, { client: SECRETS_OF.client })
+    .apply(withMade, { server: theirs, operator: theirs }).snapshot;
   const trust = bundle(OWN, THEIRS);
   const [application, operator] = (["application", "operator"] as const).map((each) =>
     present(made(settled, each, { trust })),
@@ -224,7 +235,9 @@ function annotated(snapshot: ClusterSnapshot, wishes: { peer?: string; client?: 
 
 const both = bundle(OWN, NEXT);
 /** The next CA exists, and is not published. */
-const added = withMade(annotated(settled, { peer: "1" }), { peerCA: { next: NEXT, rotatedFor: "1" } });
+const added = begin(settled)
+  .apply(annotated, { peer: "1" })
+  .apply(withMade, { peerCA: { next: NEXT, rotatedFor: "1" } }).snapshot;
 /** Every Secret has the next CA in ca.crt. */
 const spread = withMade(added, { peer: { trust: both } });
 const trusting = running(spread);
@@ -266,24 +279,24 @@ const putAloneClients = withMade(settled, { clientCA: { by: NEXT } });
 const edited = { peer: { trust: bundle(THEIRS) } };
 
 /** The CA of clients was lost, and the new one is published. */
-const remadeClients = running(
-  withMade(
-    { ...settled, certificates: { ...settled.certificates, trustMap: unknown("no answer") } },
-    {
-      clientCA: { by: NEXT, trust: bundle(NEXT, OWN) },
-      server: { trust: both },
-      operator: { trust: both },
-      application: { trust: both },
-    },
-  ),
-);
+const remadeClients = begin({ ...settled, certificates: { ...settled.certificates, trustMap: unknown("no answer") } })
+  .apply(withMade, {
+    clientCA: { by: NEXT, trust: bundle(NEXT, OWN) },
+    server: { trust: both },
+    operator: { trust: both },
+    application: { trust: both },
+  })
+  .apply(running).snapshot;
 
 /** All but the binding of an EtcdUser is ready for the next CA to sign. */
 const LEAVES = { server: { trust: both }, operator: { trust: both }, application: { trust: both } };
-const heldUp = seenToo(running(withMade(settled, { clientCA: { next: NEXT }, ...LEAVES })), {
-  trustMap: unknown("no answer"),
-  bindings: [boundTo()],
-});
+const heldUp = begin(settled)
+  .apply(withMade, { clientCA: { next: NEXT }, ...LEAVES })
+  .apply(running)
+  .apply(seenToo, {
+    trustMap: unknown("no answer"),
+    bindings: [boundTo()],
+  }).snapshot;
 
 testPlans("src/cluster-tls", [
   { name: "changes nothing in a cluster with all certificates", given: settled, expect: "settled" },
@@ -380,9 +393,11 @@ testPlans("src/cluster-tls", [
   { name: "does not write user-provided Secrets", given: brought, expect: "settled" },
   {
     name: "does not replace invalid or missing user-provided Secrets",
-    given: withMade(withSeen(brought, { peer: absent }), {
-      server: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" },
-    }),
+    given: begin(brought)
+      .apply(withSeen, { peer: absent })
+      .apply(withMade, {
+        server: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" },
+      }).snapshot,
     expect: "settled",
   },
   {
@@ -442,28 +457,28 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "replaces a lost member instead of publishing a certificate that members reject",
-    given: doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS }))),
+    given: begin(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS }))
+      .apply(lostFor)
+      .apply(doubted).snapshot,
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
     name: "publishes a certificate that members reject once the published one has expired",
-    given: withHandout(
-      doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
-      present({ ...publishedCertificate, notAfterMs: NOW }),
-    ),
+    given: begin(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS }))
+      .apply(doubted)
+      .apply(withHandout, present({ ...publishedCertificate, notAfterMs: NOW })).snapshot,
     expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "publishes a certificate that members reject when the published one is invalid",
-    given: withHandout(
-      doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
-      present({ ...publishedCertificate, trouble: "it has no tls.key" }),
-    ),
+    given: begin(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS }))
+      .apply(doubted)
+      .apply(withHandout, present({ ...publishedCertificate, trouble: "it has no tls.key" })).snapshot,
     expect: "publish-client-secret: publishClientSecret",
   },
   {
     name: "recreates an EtcdPeer before it publishes a certificate",
-    given: doubted(orphaned(issuing)),
+    given: begin(issuing).apply(orphaned).apply(doubted).snapshot,
     expect: "recreate-peer: createPeer my-etcd-1 fenced",
   },
   {
@@ -541,10 +556,9 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "does not publish an invalid certificate of cert-manager",
-    given: withHandout(
-      withMade(issuing, { application: { isOurs: false, by: THEIRS, trouble: "it has no tls.key" } }),
-      present({ ...publishedCertificate, fingerprint: "earlier" }),
-    ),
+    given: begin(issuing)
+      .apply(withMade, { application: { isOurs: false, by: THEIRS, trouble: "it has no tls.key" } })
+      .apply(withHandout, present({ ...publishedCertificate, fingerprint: "earlier" })).snapshot,
     expect: "settled",
   },
   {
@@ -564,7 +578,9 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "reissues a certificate for an edited spec from the moment at which the CA is valid",
-    given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 100 * DAY_MS),
+    given: begin(settled)
+      .apply(withMade, { peer: { madeFor: "else" } })
+      .apply(at, NOW - 100 * DAY_MS).snapshot,
     expect: "issue-certificate: issueLeaf peer",
   },
   {
@@ -607,22 +623,31 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "reissues no certificate while the clock is before the validity of the CA",
-    given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 101 * DAY_MS),
+    given: begin(settled)
+      .apply(withMade, { peer: { madeFor: "else" } })
+      .apply(at, NOW - 101 * DAY_MS).snapshot,
     expect: "settled",
   },
   {
     name: "renews the peer certificate also after spec.tls was removed",
-    given: at(taken(settled), NOW + 50 * DAY_MS),
+    given: begin(settled)
+      .apply(taken)
+      .apply(at, NOW + 50 * DAY_MS).snapshot,
     expect: "issue-certificate: issueLeaf peer",
   },
   {
     name: "renews the operator's certificate also after spec.tls was removed",
-    given: taken(withMade(settled, { operator: { lastsMs: DAY_MS } })),
+    given: begin(settled)
+      .apply(withMade, { operator: { lastsMs: DAY_MS } })
+      .apply(taken).snapshot,
     expect: "issue-certificate: issueLeaf operator",
   },
   {
     name: "creates no CA and no certificate for other sources after spec.tls was removed",
-    given: at(taken(withMade(issuing, { peer: { isOurs: false, lastsMs: DAY_MS } })), NOW + 70 * DAY_MS),
+    given: begin(issuing)
+      .apply(withMade, { peer: { isOurs: false, lastsMs: DAY_MS } })
+      .apply(taken)
+      .apply(at, NOW + 70 * DAY_MS).snapshot,
     expect: "settled",
   },
   {
@@ -632,12 +657,14 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "requests no certificate that would overwrite a Secret of another owner",
-    given: withMade(requests(ask), foreignPairs),
+    given: begin(ask).apply(requests).apply(withMade, foreignPairs).snapshot,
     expect: "warn: await-certificates",
   },
   {
     name: "requests a certificate in a Secret that cert-manager has filled before",
-    given: withMade(requests(ask), { ...foreignPairs, peer: { isOurs: false, by: THEIRS } }),
+    given: begin(ask)
+      .apply(requests)
+      .apply(withMade, { ...foreignPairs, peer: { isOurs: false, by: THEIRS } }).snapshot,
     expect: "certificate-request: createRequest peer",
   },
   {
@@ -692,14 +719,18 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "adds no member when the certificate lacks its name",
-    given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5),
+    given: begin(brought)
+      .apply(withMade, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } })
+      .apply(wanting, 5).snapshot,
     expect: "settled",
   },
   {
     name: "removes an intent when the certificate lacks its name, so that other members do not wait",
-    given: running(
-      withIntent(wanting(withMade(brought, { server: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5)),
-    ),
+    given: begin(brought)
+      .apply(withMade, { server: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } })
+      .apply(wanting, 5)
+      .apply(withIntent)
+      .apply(running).snapshot,
     expect: "scale-up: deletePeer my-etcd-3",
   },
   {
@@ -714,7 +745,10 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "adds no member after spec.tls was removed when the certificate in use lacks its name",
-    given: wanting(withoutTls(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } })), 5),
+    given: begin(brought)
+      .apply(withMade, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } })
+      .apply(withoutTls)
+      .apply(wanting, 5).snapshot,
     expect: "settled",
   },
   {
@@ -724,25 +758,28 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "adds no member when other members would reject the certificate",
-    given: wanting(withMade(brought, { peer: { isOurs: false, by: OWN } }), 5),
+    given: begin(brought)
+      .apply(withMade, { peer: { isOurs: false, by: OWN } })
+      .apply(wanting, 5).snapshot,
     expect: "settled",
   },
   {
     name: "adds no member while the peer certificate is invalid",
-    given: wanting(
-      withMade(brought, { peer: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" } }),
-      5,
-    ),
+    given: begin(brought)
+      .apply(withMade, { peer: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" } })
+      .apply(wanting, 5).snapshot,
     expect: "settled",
   },
   {
     name: "adds no member while the peer Secret is missing",
-    given: wanting(withSeen(brought, { peer: absent }), 5),
+    given: begin(brought).apply(withSeen, { peer: absent }).apply(wanting, 5).snapshot,
     expect: "settled",
   },
   {
     name: "adds a member when the certificate has its name and lacks the names of later members",
-    given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2, 3) } }), 5),
+    given: begin(brought)
+      .apply(withMade, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2, 3) } })
+      .apply(wanting, 5).snapshot,
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
@@ -848,12 +885,16 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "does not rotate a CA while the clock is before its validity",
-    given: at(annotated(settled, { peer: "1" }), NOW - 100 * DAY_MS - 1),
+    given: begin(settled)
+      .apply(annotated, { peer: "1" })
+      .apply(at, NOW - 100 * DAY_MS - 1).snapshot,
     expect: "settled",
   },
   {
     name: "rotates a CA once the clock is in its validity",
-    given: at(annotated(settled, { peer: "1" }), NOW - 100 * DAY_MS),
+    given: begin(settled)
+      .apply(annotated, { peer: "1" })
+      .apply(at, NOW - 100 * DAY_MS).snapshot,
     expect: "rotate-ca: rotateAuthority peer add",
   },
   {
@@ -863,7 +904,9 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "does not begin a rotation while the peer certificate is invalid",
-    given: withMade(annotated(settled, { peer: "1" }), { peer: { trouble: "it has no ca.crt", isOurs: false } }),
+    given: begin(settled)
+      .apply(annotated, { peer: "1" })
+      .apply(withMade, { peer: { trouble: "it has no ca.crt", isOurs: false } }).snapshot,
     expect: "settled",
   },
   { name: "publishes the new CA of a rotation first", given: added, expect: "issue-certificate: spreadTrust peer" },
@@ -916,18 +959,22 @@ testPlans("src/cluster-tls", [
   { name: "changes nothing when the rotation is complete", given: running(alone), expect: "settled" },
   {
     name: "does not rotate again for the same annotation value",
-    given: withMade(annotated(settled, { peer: "1", client: "1" }), {
-      peerCA: { rotatedFor: "1" },
-      clientCA: { rotatedFor: "1" },
-    }),
+    given: begin(settled)
+      .apply(annotated, { peer: "1", client: "1" })
+      .apply(withMade, {
+        peerCA: { rotatedFor: "1" },
+        clientCA: { rotatedFor: "1" },
+      }).snapshot,
     expect: "settled",
   },
   {
     name: "rotates again for a new annotation value, and only on its side",
-    given: withMade(annotated(settled, { peer: "1", client: "2" }), {
-      peerCA: { rotatedFor: "1" },
-      clientCA: { rotatedFor: "1" },
-    }),
+    given: begin(settled)
+      .apply(annotated, { peer: "1", client: "2" })
+      .apply(withMade, {
+        peerCA: { rotatedFor: "1" },
+        clientCA: { rotatedFor: "1" },
+      }).snapshot,
     expect: "rotate-ca: rotateAuthority client add",
   },
   {
@@ -947,7 +994,7 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "replaces a lost CA while the pod of a removed member runs",
-    given: withoutMember(orphaned(lostAuthority), "my-etcd-1"),
+    given: begin(lostAuthority).apply(orphaned).apply(withoutMember, "my-etcd-1").snapshot,
     expect: "issue-ca: issueAuthority peer",
   },
   {
@@ -997,7 +1044,9 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "corrects an empty bundle",
-    given: withMade(withMade(remade, edited), { peer: { trust: "", trouble: "it has no ca.crt" } }),
+    given: begin(remade)
+      .apply(withMade, edited)
+      .apply(withMade, { peer: { trust: "", trouble: "it has no ca.crt" } }).snapshot,
     expect: "issue-certificate: spreadTrust peer",
   },
   {
@@ -1042,7 +1091,9 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "reissues a certificate that some members reject by a CA that all members trust",
-    given: withMade(running(settled, ["my-etcd-1"], memberTls(trusting)), { peer: { by: NEXT } }),
+    given: begin(settled)
+      .apply(running, ["my-etcd-1"], memberTls(trusting))
+      .apply(withMade, { peer: { by: NEXT } }).snapshot,
     expect: "issue-certificate: issueLeaf peer",
   },
   {
@@ -1110,7 +1161,9 @@ testPlans("src/cluster-tls", [
   },
   {
     name: "waits to change peer URLs while etcd lists a member that was added by hand",
-    given: withBudget(withMember(switching({}, ["both", "both", "both"], "2026-01-01T11:59:00Z"), stranger())),
+    given: begin(switching({}, ["both", "both", "both"], "2026-01-01T11:59:00Z"))
+      .apply(withMember, stranger())
+      .apply(withBudget).snapshot,
     expect: "wait: switch-tls",
   },
   {

@@ -12,6 +12,7 @@ import { newPeer } from "#cluster/members/desired/peer.ts";
 import { firstBackup } from "#cluster/update/desired/first-backup.ts";
 import { REFUSAL_TEXTS } from "#etcd/error.ts";
 import { answering, listing } from "#kit/pods/live-members.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { born, claim, claimIdentity, cluster, open } from "#kit/snapshots/cluster.ts";
 import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/snapshots/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted } from "#kit/snapshots/cluster-sleep.ts";
@@ -315,7 +316,7 @@ test("a restart is deferred when the other members no longer answer", async () =
 });
 
 describe("stopUpdate", () => {
-  const tried = withUpdate(withCanary(wanting(NEWER), "my-etcd-2"));
+  const tried = begin(wanting(NEWER)).apply(withCanary, "my-etcd-2").apply(withUpdate).snapshot;
   const step: ClusterStep = { do: "stopUpdate", name: "my-etcd-2", message: "it ended" };
 
   test("records the stopped update in the status and changes nothing else", async () => {

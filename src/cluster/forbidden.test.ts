@@ -4,6 +4,7 @@ import { DEFAULT_TLS } from "#api/tls.ts";
 import { newPeer, revisedPeer } from "#cluster/members/desired/peer.ts";
 import { keepQuorum } from "#cluster/members/guards.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { born, cluster, open, sickFor, withArrival, withoutMember, withRemoval } from "#kit/snapshots/cluster.ts";
 import { guarded, NO_USERS, PREPARED } from "#kit/snapshots/cluster-auth.ts";
 import { THEIRS, withDyingClaims, withMember, withStraggler, withUnfencedPod } from "#kit/snapshots/cluster-changes.ts";
@@ -255,7 +256,9 @@ forbidden.push(
   {
     name: "promoting a member with an unfenced pod",
     guard: "fence-before-vote",
-    given: withUnfencedPod(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
+    given: begin(cluster({ spec: { replicas: 5 } }))
+      .apply(withArrival, "my-etcd-3", "synced")
+      .apply(withUnfencedPod, "my-etcd-3").snapshot,
     step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
   },
   {
@@ -321,7 +324,9 @@ const THEIR_PEER = { peer: { provider: "Secret", secret: { name: "their-peer" } 
 const oldPair = withMade(secure, { peer: { by: TLS_THEIRS, trust: bundle(TLS_THEIRS, OWN) } });
 const { tls: _, ...spec } = oldPair.cluster.spec;
 const theirPeer = { peer: { provider: "Secret", secret: { name: "their-peer" } } };
-const turned = withMade(goingTo(secure, theirPeer), { peer: { by: TLS_THEIRS, isOurs: false } });
+const turned = begin(secure)
+  .apply(goingTo, theirPeer)
+  .apply(withMade, { peer: { by: TLS_THEIRS, isOurs: false } }).snapshot;
 
 /** The step that gives the first member this Secret and CA bundle. */
 function givingPeer(snapshot: ClusterSnapshot, peer: { secretName: string; trust: string }): ClusterStep {

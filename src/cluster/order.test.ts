@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { PAUSED_ANNOTATION, ROTATE_CA_ANNOTATIONS } from "#api/names.ts";
 import { absent } from "#base/observed.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   claim,
   claimIdentity,
@@ -91,9 +92,11 @@ const corruptAndGone = { type: "CORRUPT", id: "abc" } as const;
 const wanted = wanting(NEWER);
 const twoDown = wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] });
 const noQuorum = wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] });
-const late = silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", 600_000);
+const late = begin(wanted).apply(withCanary, "my-etcd-2").apply(silentFor, "my-etcd-2", 600_000).snapshot;
 const monitored = withMonitored(wanting(NEWER, { spec: { monitoring: { podMonitor: { enabled: true } } } }), "Waiting");
-const lateAndMonitored = silentFor(withCanary(monitored, "my-etcd-2"), "my-etcd-2", 600_000);
+const lateAndMonitored = begin(monitored)
+  .apply(withCanary, "my-etcd-2")
+  .apply(silentFor, "my-etcd-2", 600_000).snapshot;
 
 const unfilled = etcdRestore({ status: { phase: "Failed" } });
 const owner = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", name: "my-etcd", controller: true };
@@ -202,7 +205,9 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["bootstrap", "recreate-peer"],
     so: "a first member that never started gets its EtcdPeer before a joined member",
-    given: withoutPeers(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), "my-etcd-1", "my-etcd-2"),
+    given: begin(cluster({ down: ["my-etcd-2"] }))
+      .apply(withStraggler, { started: false })
+      .apply(withoutPeers, "my-etcd-1", "my-etcd-2").snapshot,
   },
   {
     order: ["recreate-peer", "client-service"],
@@ -257,41 +262,40 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["disarm-alarm", "delete-peer-of-removed"],
     so: "etcd refuses requests until the alarm CORRUPT is disarmed",
-    given: withAlarms(withoutMember(settled, "my-etcd-2"), corruptAndGone),
+    given: begin(settled).apply(withoutMember, "my-etcd-2").apply(withAlarms, corruptAndGone).snapshot,
   },
   {
     order: ["delete-peer-of-removed", "identify-member"],
     so: "the EtcdPeer of a removed member is deleted before a new member gets its ID",
-    given: withoutMember(withIntent(added), "my-etcd-2"),
+    given: begin(added).apply(withIntent).apply(withoutMember, "my-etcd-2").snapshot,
   },
   {
     order: ["identify-member", "recreate-learner"],
     so: "the member of an intent gets its ID before another learner gets an EtcdPeer",
-    given: withBudget(withOrphan(withIntent(added))),
+    given: begin(added).apply(withIntent).apply(withOrphan).apply(withBudget).snapshot,
   },
   {
     order: ["recreate-learner", "withdraw-learner"],
     so: "each learner has an EtcdPeer before a surplus learner is withdrawn",
-    given: withBudget(withOrphan(withArrival(settled, "my-etcd-3", "added"))),
+    given: begin(settled).apply(withArrival, "my-etcd-3", "added").apply(withOrphan).apply(withBudget).snapshot,
   },
   {
     order: ["promote-learner", "give-up-learner"],
     so: "an overdue learner that has caught up is promoted",
-    given: withBudget(knownFor(withArrival(wanted5, "my-etcd-3", "synced"), LATER_ID, 700_000)),
+    given: begin(wanted5).apply(withArrival, "my-etcd-3", "synced").apply(knownFor, LATER_ID, 700_000).apply(withBudget)
+      .snapshot,
   },
   {
     order: ["give-up-learner", "remove-member"],
     so: "an overdue learner is given up before a recorded removal continues",
-    given: withRemoval(knownFor(added, LATER_ID, 700_000), "my-etcd-1", "replacement"),
+    given: begin(added).apply(knownFor, LATER_ID, 700_000).apply(withRemoval, "my-etcd-1", "replacement").snapshot,
   },
   {
     order: ["await-learner", "replace-lost"],
     so: "no lost member is replaced while a learner is joining",
-    given: sickFor(
-      withArrival(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-3", "added"),
-      "my-etcd-1",
-      300_000,
-    ),
+    given: begin(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }))
+      .apply(withArrival, "my-etcd-3", "added")
+      .apply(sickFor, "my-etcd-1", 300_000).snapshot,
   },
   {
     order: ["disruption-budget", "stop-update"],
@@ -301,41 +305,44 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   {
     order: ["stop-update", "update-stopped"],
     so: "the update stops before a second member gets the template with which the canary fails",
-    given: withCrashing(
-      withCrashing(silentFor(withCanary(noQuorum, "my-etcd-2"), "my-etcd-2", 600_000), "my-etcd-1"),
-      "my-etcd-2",
-    ),
+    given: begin(noQuorum)
+      .apply(withCanary, "my-etcd-2")
+      .apply(silentFor, "my-etcd-2", 600_000)
+      .apply(withCrashing, "my-etcd-1")
+      .apply(withCrashing, "my-etcd-2").snapshot,
   },
   {
     order: ["roll-back-member", "update-stopped"],
     so: "the canary is rolled back before other members get another template",
-    given: withBudget(
-      withStop(
-        withCrashing(withCanary(withCrashing(withTurn(twoDown, "my-etcd-1"), "my-etcd-1"), "my-etcd-2"), "my-etcd-2"),
-        "my-etcd-2",
-      ),
-    ),
+    given: begin(twoDown)
+      .apply(withTurn, "my-etcd-1")
+      .apply(withCrashing, "my-etcd-1")
+      .apply(withCanary, "my-etcd-2")
+      .apply(withCrashing, "my-etcd-2")
+      .apply(withStop, "my-etcd-2")
+      .apply(withBudget).snapshot,
   },
   {
     order: ["update-stopped", "restart-stopped"],
     so: "all crashing members get their template before one of them restarts",
-    given: withTurn(withCrashing(withCrashing(twoDown, "my-etcd-1"), "my-etcd-2"), "my-etcd-1"),
+    given: begin(twoDown).apply(withCrashing, "my-etcd-1").apply(withCrashing, "my-etcd-2").apply(withTurn, "my-etcd-1")
+      .snapshot,
   },
   {
     order: ["restart-stopped", "await-members"],
     so: "a first member that crashes is restarted with a corrected template while the cluster forms",
-    given: withTurn(
-      withCrashing(withRunning(cluster({ stage: "starting", spec: NEWER }), "my-etcd-0", "my-etcd-2"), "my-etcd-1"),
-      "my-etcd-1",
-    ),
+    given: begin(cluster({ stage: "starting", spec: NEWER }))
+      .apply(withRunning, "my-etcd-0", "my-etcd-2")
+      .apply(withCrashing, "my-etcd-1")
+      .apply(withTurn, "my-etcd-1").snapshot,
   },
   {
     order: ["replace-lost", "restart-member"],
     so: "a lost member is replaced before a pending restart",
-    given: withRunning(
-      sickFor(withTurn(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }), "my-etcd-2"), "my-etcd-1", 300_000),
-      "my-etcd-1",
-    ),
+    given: begin(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }))
+      .apply(withTurn, "my-etcd-2")
+      .apply(sickFor, "my-etcd-1", 300_000)
+      .apply(withRunning, "my-etcd-1").snapshot,
   },
   {
     order: ["restart-member", "scale-down"],
@@ -382,16 +389,15 @@ const mixed = secured({}, { peer: { provider: "CertManager", certManager: { issu
 const unknownYet = { is: "unknown", why: "no answer" } as const;
 const { headlessService: names } = settled;
 /** Certificates for clients exist; the peer certificate could not be read. */
-const unread = withSeen(
-  withMade(unissued({ stage: "recorded", with: { headlessService: names } }), {
+const unread = begin(unissued({ stage: "recorded", with: { headlessService: names } }))
+  .apply(withMade, {
     peerCA: {},
     clientCA: {},
     server: {},
     operator: {},
     application: {},
-  }),
-  { peer: unknownYet },
-);
+  })
+  .apply(withSeen, { peer: unknownYet }).snapshot;
 /** The last member has restarted and is reached over TLS; etcd still lists its previous URL. */
 const unlisted = listedBy(switching({}, ["both", "both", "reached"]), "http", ["my-etcd-2"]);
 
@@ -482,11 +488,9 @@ pairs.push(
   {
     order: ["move-leader-to-newest", "await-learner"],
     so: "a joining member gets no raft entries of etcd 3.5 from a leader of 3.6",
-    given: withArrival(
-      saying(wanting(NEXT_MINOR, { spec: { replicas: 4 } }), "my-etcd-2", { version: "3.7.1" }),
-      "my-etcd-3",
-      "added",
-    ),
+    given: begin(wanting(NEXT_MINOR, { spec: { replicas: 4 } }))
+      .apply(saying, "my-etcd-2", { version: "3.7.1" })
+      .apply(withArrival, "my-etcd-3", "added").snapshot,
   },
   {
     order: ["await-learner", "update-member-url"],
@@ -500,7 +504,7 @@ pairs.push(
   {
     order: ["update-member-url", "replace-lost"],
     so: "an outdated peer URL is updated before a member is replaced that seems lost because of it",
-    given: sickFor(silent(unlisted), "my-etcd-1", 300_000),
+    given: begin(unlisted).apply(silent).apply(sickFor, "my-etcd-1", 300_000).snapshot,
   },
   {
     order: ["await-health", "switch-tls"],
@@ -541,7 +545,7 @@ pairs.push(
   {
     order: ["issue-certificate", "recreate-peer"],
     so: "a missing certificate is issued before an EtcdPeer is recreated",
-    given: withSeen(withoutPeers(secure, "my-etcd-1"), { peer: absent }),
+    given: begin(secure).apply(withoutPeers, "my-etcd-1").apply(withSeen, { peer: absent }).snapshot,
   },
   {
     order: ["issue-certificate", "await-quorum"],

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Reason } from "#api/conditions.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { present, unknown } from "#base/observed.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   born,
   claim,
@@ -115,9 +116,11 @@ const refused = {
 
 const lost = cluster({ down: ["my-etcd-0", "my-etcd-2"] });
 /** A fourth member that has its data, and no vote yet. */
-const learning = withBudget(withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced"));
+const learning = begin(cluster({ spec: { replicas: 4 } }))
+  .apply(withArrival, "my-etcd-3", "synced")
+  .apply(withBudget).snapshot;
 /** A voter that a person added and that the operator cannot dial. */
-const oneTheirs = withBudget(withMember(settled, THEIRS));
+const oneTheirs = begin(settled).apply(withMember, THEIRS).apply(withBudget).snapshot;
 const foreignClientService = born<Service>({
   ...settled.clientService!,
   metadata: { ...settled.clientService!.metadata, ownerReferences: [] },
@@ -421,13 +424,16 @@ const cases: readonly Case[] = [
   },
   {
     name: "Ready is False (Rolling) when the last member has a pending restart",
-    given: withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+    given: begin(wanting(NEWER)).apply(withUpdated, "my-etcd-1", "my-etcd-2").apply(withTurn, "my-etcd-0").snapshot,
     ready: ["False", "Rolling", /^2 of 3 members run what the spec asks for/],
     progressing: ["True", "Acting", /^restart-member: my-etcd-0 leads and is about to restart; my-etcd-1 takes over$/],
   },
   {
     name: "Ready is True (AllMembersHealthy) when the last members have pending restarts with strategy OnDelete",
-    given: withTurn(withTurn(withUpdated(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-1"), "my-etcd-0"),
+    given: begin(wanting(NEWER, { spec: ON_DELETE }))
+      .apply(withUpdated, "my-etcd-2")
+      .apply(withTurn, "my-etcd-1")
+      .apply(withTurn, "my-etcd-0").snapshot,
     ready: [
       "True",
       "AllMembersHealthy",
@@ -450,7 +456,9 @@ const cases: readonly Case[] = [
   },
   {
     name: "Ready is False (MembersUnhealthy) when the canary is down with strategy OnDelete",
-    given: withCanary(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-0"), "my-etcd-2"),
+    given: begin(wanting(NEWER, { spec: ON_DELETE }))
+      .apply(withTurn, "my-etcd-0")
+      .apply(withCanary, "my-etcd-2").snapshot,
     ready: ["False", "MembersUnhealthy", /^my-etcd-2: /],
     progressing: ["True", "Waiting", /^update-member: the update of my-etcd-1 waits until my-etcd-2 is healthy$/],
   },
@@ -462,7 +470,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "Ready is False (PodsNotReady) when the last updated member's pod is not Ready",
-    given: withUpdate(withPod(withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"), "my-etcd-2", UNREADY_BESIDE)), // biome-ignore format: one thing
+    given: begin(wanting(NEWER)).apply(withUpdated, "my-etcd-0", "my-etcd-1", "my-etcd-2").apply(withPod, "my-etcd-2", UNREADY_BESIDE).apply(withUpdate).snapshot, // biome-ignore format: one thing
     ready: ["False", "PodsNotReady"],
     progressing: ["True", "Waiting", /^the update to etcd 3\.6\.17 ends once my-etcd-2 has a Ready pod$/],
   },
@@ -515,17 +523,26 @@ const cases: readonly Case[] = [
   },
   {
     name: "Ready is False (Replacing) when etcd has removed a lost member",
-    given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "replacement"), "my-etcd-2")),
+    given: begin(settled)
+      .apply(withRemoval, "my-etcd-2", "replacement")
+      .apply(withoutMember, "my-etcd-2")
+      .apply(withBudget).snapshot,
     ready: ["False", "Replacing", /^2 healthy voters, 3 wanted$/],
   },
   {
     name: "Ready is False (Replacing) when etcd has removed a member that could not start",
-    given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "never-started"), "my-etcd-2")),
+    given: begin(settled)
+      .apply(withRemoval, "my-etcd-2", "never-started")
+      .apply(withoutMember, "my-etcd-2")
+      .apply(withBudget).snapshot,
     ready: ["False", "Replacing"],
   },
   {
     name: "Ready is False (Scaling) when a member was removed by a scale-down, and spec.replicas was raised again",
-    given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "scale-down"), "my-etcd-2")),
+    given: begin(settled)
+      .apply(withRemoval, "my-etcd-2", "scale-down")
+      .apply(withoutMember, "my-etcd-2")
+      .apply(withBudget).snapshot,
     ready: ["False", "Scaling"],
   },
   {
@@ -872,9 +889,11 @@ test("cluster status: status.update has the progress of an update until the upda
   expect(first).toMatchObject({
     update: { from: "3.6.16", to: "3.6.17", updated: [], startTime: "2026-01-01T12:00:00Z" },
   });
-  const half = withUpdated(withUpdate(wanting(NEWER)), "my-etcd-2");
+  const half = begin(wanting(NEWER)).apply(withUpdate).apply(withUpdated, "my-etcd-2").snapshot;
   expect(statusOf(half)).toMatchObject({ update: { updated: ["my-etcd-2"], startTime: "2026-01-01T11:30:00Z" } });
-  const done = withUpdated(withUpdate(wanting(NEWER)), "my-etcd-0", "my-etcd-1", "my-etcd-2");
+  const done = begin(wanting(NEWER))
+    .apply(withUpdate)
+    .apply(withUpdated, "my-etcd-0", "my-etcd-1", "my-etcd-2").snapshot;
   expect(statusOf(done)).not.toHaveProperty("update");
 });
 

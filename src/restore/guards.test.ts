@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   broughtWith,
   claimAt,
@@ -93,7 +94,7 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
   "identified-last": [
     ["identifying a claim when all are filled", filled, STEPS.tellClaim, "allowed"],
     ["identifying a claim when another is not filled", withMember(filled, 2, { filling: running.members[2]!.filling }), STEPS.tellClaim, "forbidden"],
-    ["identifying the remaining claims when one has its identity", withMember(withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), 1, { filling: undefined }), STEPS.tellClaim, "allowed"],
+    ["identifying the remaining claims when one has its identity", begin(filled).apply(withMember, 0, { claim: claimAt(filled, "restored-0", true) }).apply(withMember, 1, { filling: undefined }).snapshot, STEPS.tellClaim, "allowed"],
     ["identifying a claim of a failed restore", restore({ stage: "filled", status: FAILED }), STEPS.tellClaim, "forbidden"],
     ["identifying a claim while another cluster exists", { ...filled, cluster: live }, STEPS.tellClaim, "forbidden"],
     ["identifying a claim filled with another snapshot than the others", withMember(filled, 1, { filling: succeeded(job, broughtWith({ sha256: "cd" })) }), STEPS.tellClaim, "forbidden"],
@@ -106,7 +107,7 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["creating a cluster", filled, STEPS.createCluster, "allowed"],
     ["identifying a claim when another is gone", withMember(filled, 2, { claim: undefined }), STEPS.tellClaim, "forbidden"],
     ["identifying a claim when another is being deleted", withMember(filled, 2, { claim: { ...going, metadata: { ...going.metadata, annotations: {} } } }), STEPS.tellClaim, "forbidden"],
-    ["identifying the remaining claims when one with its identity is being deleted", withMember(withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), 2, { claim: going }), STEPS.tellClaim, "allowed"],
+    ["identifying the remaining claims when one with its identity is being deleted", begin(filled).apply(withMember, 0, { claim: claimAt(filled, "restored-0", true) }).apply(withMember, 2, { claim: going }).snapshot, STEPS.tellClaim, "allowed"],
   ],
   "whole-only": [
     ["creating the cluster when all claims have their identity", identified, STEPS.createCluster, "allowed"],

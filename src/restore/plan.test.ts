@@ -4,6 +4,7 @@ import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { SPEC_LIMIT } from "#api/size-limit.ts";
 import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { admitting } from "#kit/snapshots/cluster-network.ts";
 import { destinationClaim } from "#kit/snapshots/etcd-backup.ts";
 import {
@@ -164,9 +165,9 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "deletes the Jobs of a completed restore", given: restore({ stage: "ready", status: COMPLETED, held: false }), expect: "clear-jobs: deleteJob 0" },
   { name: "does nothing for a completed restore without Jobs", given: clearedJobs(restore({ stage: "ready", status: COMPLETED, held: false })), expect: "settled" },
   { name: "keeps the Jobs of a failed restore for five minutes, for their logs", given: later(restore({ stage: "told", held: false, status: FAILED_NOW }), 5 * MINUTE - 1), expect: "settled" },
-  { name: "deletes the Jobs of a failed restore after five minutes", given: later(restoreOf(restore({ stage: "told", held: false }), FAILED_NOW, 3), 5 * MINUTE), expect: "clear-jobs: deleteJob 0" },
-  { name: "waits while foreign claims with the members' names are being deleted", given: deletedClaims(withMember(foreignClaims(), 0, { claim: foreignClaim("restored-0") })), expect: "warn: await-place", because: "is being deleted; a pod may still use it" },
-  { name: "refuses a foreign claim that stays while others are being deleted", given: withMember(deletedClaims(foreignClaims()), 1, { claim: foreignClaim("restored-1") }), expect: "warn: restore-failed", because: "ClaimExists: claim restored-1 exists already" },
+  { name: "deletes the Jobs of a failed restore after five minutes", given: begin(restore({ stage: "told", held: false })).apply(restoreOf, FAILED_NOW, 3).apply(later, 5 * MINUTE).snapshot, expect: "clear-jobs: deleteJob 0" },
+  { name: "waits while foreign claims with the members' names are being deleted", given: begin(foreignClaims()).apply(withMember, 0, { claim: foreignClaim("restored-0") }).apply(deletedClaims).snapshot, expect: "warn: await-place", because: "is being deleted; a pod may still use it" },
+  { name: "refuses a foreign claim that stays while others are being deleted", given: begin(foreignClaims()).apply(deletedClaims).apply(withMember, 1, { claim: foreignClaim("restored-1") }).snapshot, expect: "warn: restore-failed", because: "ClaimExists: claim restored-1 exists already" },
   { name: "does nothing for a completed restore when its claims are gone", given: restore({ stage: "new", status: COMPLETED }), expect: "settled" },
   { name: "deletes the running Jobs of a failed restore", given: restore({ status: FAILED }), expect: "stop-jobs: deleteJob 0" },
   { name: "does not delete a Job that is already being deleted", given: { ...restore({ status: FAILED }), members: restore({ status: FAILED }).members.map((each) => ({ ...each, filling: { ...each.filling!, job: { ...each.filling!.job, metadata: { ...each.filling!.job.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } } } })) }, expect: "delete-claims: deleteClaim restored-0" },
@@ -219,11 +220,11 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "accepts a claim that an earlier attempt filled with the same snapshot", given: withMember(restore({ stage: "filled", spec: BY_URL }), 2, { filling: succeeded(job, broughtWith({ sha256: "cd" }), lying("ab")) }), expect: "identify-claims: tellClaim restored-0" },
   { name: "waits for the report of the pod that filled a claim", given: unseen, expect: "wait: await-claims", because: "3 of 3 claims are filled" },
   { name: "fails when the report of a pod is lost, since the claims may differ", given: later(unseen, MINUTE), expect: "warn: restore-failed", because: "AgentFailed: the pod that filled claim restored-1 is gone without a report, so it may have read another object than the others" },
-  { name: "needs no report where the EtcdBackup has a checksum", given: later(mute(restore({ stage: "filled" })), MINUTE), expect: "identify-claims: tellClaim restored-0" },
-  { name: "needs the report when the EtcdBackup was replaced", given: later(mute(restore({ stage: "filled", with: { backup: born(sourceBackup()) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
-  { name: "needs the report when the EtcdBackup was created in the same second as the Job", given: later(mute(restore({ stage: "filled", with: { backup: born(sourceBackup(), jobMadeAt) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
-  { name: "needs the report when the EtcdBackup has no checksum", given: later(mute(restore({ stage: "filled", with: { backup: sourceBackup({ object: undefined }) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
-  { name: "needs no report with a single claim", given: later(mute(restore({ stage: "filled", spec: { ...BY_URL, clusterTemplate: { clusterName: "restored", spec: { replicas: 1, version: "3.6.16", tls: NO_TLS } } } }), 0), MINUTE), expect: "identify-claims: tellClaim restored-0" },
+  { name: "needs no report where the EtcdBackup has a checksum", given: begin(restore({ stage: "filled" })).apply(mute).apply(later, MINUTE).snapshot, expect: "identify-claims: tellClaim restored-0" },
+  { name: "needs the report when the EtcdBackup was replaced", given: begin(restore({ stage: "filled", with: { backup: born(sourceBackup()) } })).apply(mute).apply(later, MINUTE).snapshot, expect: "warn: restore-failed", because: "AgentFailed" },
+  { name: "needs the report when the EtcdBackup was created in the same second as the Job", given: begin(restore({ stage: "filled", with: { backup: born(sourceBackup(), jobMadeAt) } })).apply(mute).apply(later, MINUTE).snapshot, expect: "warn: restore-failed", because: "AgentFailed" },
+  { name: "needs the report when the EtcdBackup has no checksum", given: begin(restore({ stage: "filled", with: { backup: sourceBackup({ object: undefined }) } })).apply(mute).apply(later, MINUTE).snapshot, expect: "warn: restore-failed", because: "AgentFailed" },
+  { name: "needs no report with a single claim", given: begin(restore({ stage: "filled", spec: { ...BY_URL, clusterTemplate: { clusterName: "restored", spec: { replicas: 1, version: "3.6.16", tls: NO_TLS } } } })).apply(mute, 0).apply(later, MINUTE).snapshot, expect: "identify-claims: tellClaim restored-0" },
   { name: "accepts an earlier minor release", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.5.1" } }) } }), expect: "fill-claim: createJob 0" },
   { name: "waits until the source claim is labelled", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: destinationClaim({}) } }), expect: "warn: await-source", because: `kubectl label persistentvolumeclaim backups ${BACKUP_DESTINATION_LABEL}=true` },
   { name: "waits for a source claim that does not exist", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which this namespace does not have" },
@@ -348,7 +349,9 @@ for (const { name, given, expect: wanted, because } of cases) {
 
 test("restore plan: a failed restore is rechecked once, when its logs expire", () => {
   const at = (leftMs: number) =>
-    later(clearedJobs(restore({ stage: "told", held: false, status: FAILED_NOW })), 5 * MINUTE - leftMs);
+    begin(restore({ stage: "told", held: false, status: FAILED_NOW }))
+      .apply(clearedJobs)
+      .apply(later, 5 * MINUTE - leftMs).snapshot;
   expect(planRestore(at(1))).toEqual({ next: "settled", recheckAfterMs: 1 });
   expect(planRestore(at(2))).toEqual({ next: "settled", recheckAfterMs: 2 });
   expect(planRestore(at(0))).toEqual({ next: "settled" });

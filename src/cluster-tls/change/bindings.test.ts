@@ -10,6 +10,7 @@ import { rotateCa } from "#cluster-tls/change/rules/rotate-ca.ts";
 import { tlsReady } from "#cluster-tls/check/tls-ready.ts";
 import { BindingTimes } from "#cluster-tls/read/binding-times.ts";
 import { etcdOf, etcdUser } from "#kit/snapshots/access.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { boundTo } from "#kit/snapshots/bindings.ts";
 import { DAY_MS } from "#kit/snapshots/certificates.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
@@ -24,8 +25,12 @@ const LEAVES = { server: { trust: both }, operator: { trust: both }, application
 const SIGNED = { server: { by: NEXT, trust: both }, operator: { by: NEXT, trust: both }, application: { by: NEXT, trust: both } }; // biome-ignore format: one line
 
 /** The new CA is ready to sign, or the old one to be dropped, except for the bindings. */
-const added = running(withMade(secured(), { clientCA: { next: NEXT }, ...LEAVES }));
-const switched = running(withMade(added, { clientCA: { by: NEXT, trust: both }, ...SIGNED }));
+const added = begin(secured())
+  .apply(withMade, { clientCA: { next: NEXT }, ...LEAVES })
+  .apply(running).snapshot;
+const switched = begin(added)
+  .apply(withMade, { clientCA: { by: NEXT, trust: both }, ...SIGNED })
+  .apply(running).snapshot;
 
 const with_ = (snapshot: ClusterSnapshot, ...bindings: readonly Partial<SeenBinding>[]) =>
   seenToo(snapshot, { bindings: bindings.map(boundTo) });
@@ -141,9 +146,13 @@ describe("a CA rotation with bindings of EtcdUsers:", () => {
   });
 
   test("the peer side does not wait for bindings", () => {
-    const peers = running(withMade(secured(), { peerCA: { next: NEXT }, peer: { trust: both } }));
+    const peers = begin(secured())
+      .apply(withMade, { peerCA: { next: NEXT }, peer: { trust: both } })
+      .apply(running).snapshot;
     expect(phaseOf(with_(peers, {}), "peer")?.phase).toBe("switch");
-    const shown = running(withMade(peers, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } }));
+    const shown = begin(peers)
+      .apply(withMade, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } })
+      .apply(running).snapshot;
     expect(phaseOf(with_(shown, {}), "peer")?.phase).toBe("drop");
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { present } from "#base/observed.ts";
 import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { boundTo } from "#kit/snapshots/bindings.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { certified } from "#kit/snapshots/cluster-steps.ts";
@@ -96,20 +97,20 @@ const lacksTrust = withHandout(told, { knownForMs: LONG });
 
 describe("a provider change with clients that do not have the new CA", () => {
   test.each([
-    ["waits for a binding while the old certificate is valid", ending(seenToo(told, bound({})), 1), "AcceptBoth, members done"],
-    ["continues without a binding when the old certificate has expired", ending(seenToo(told, bound({}))), "UseNew"],
-    ["continues without a binding when the old certificate has expired and a member uses an abandoned Secret", planningToo("one-between", ending(seenToo(told, bound({})))), "UseNew"],
-    ["continues without a binding with unknown content when the old certificate has expired", ending(seenToo(told, bound({ trustIds: undefined }))), "UseNew"],
-    ["waits for a binding that has just got the new CA", ending(seenToo(told, bound({ trustIds: [OWN.id, THEIRS.id] }))), "AcceptBoth, members done"],
-    ["waits for the ConfigMap while the old certificate is valid", ending(telling(clientsTrusting, bundle(OWN), 0), 1), "AcceptBoth, members done"],
-    ["continues without the new CA in the ConfigMap when the old certificate has expired", ending(telling(clientsTrusting, bundle(OWN), 0)), "UseNew"],
-    ["waits for a ConfigMap that has just got the new CA, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, LONG - 1)), "AcceptBoth, members done"],
-    ["waits for a ConfigMap that got the new CA at an unknown time, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, undefined)), "AcceptBoth, members done"],
+    ["waits for a binding while the old certificate is valid", begin(told).apply(seenToo, bound({})).apply(ending, 1).snapshot, "AcceptBoth, members done"],
+    ["continues without a binding when the old certificate has expired", begin(told).apply(seenToo, bound({})).apply(ending).snapshot, "UseNew"],
+    ["continues without a binding when the old certificate has expired and a member uses an abandoned Secret", planningToo("one-between", begin(told).apply(seenToo, bound({})).apply(ending).snapshot), "UseNew"],
+    ["continues without a binding with unknown content when the old certificate has expired", begin(told).apply(seenToo, bound({ trustIds: undefined })).apply(ending).snapshot, "UseNew"],
+    ["waits for a binding that has just got the new CA", begin(told).apply(seenToo, bound({ trustIds: [OWN.id, THEIRS.id] })).apply(ending).snapshot, "AcceptBoth, members done"],
+    ["waits for the ConfigMap while the old certificate is valid", begin(clientsTrusting).apply(telling, bundle(OWN), 0).apply(ending, 1).snapshot, "AcceptBoth, members done"],
+    ["continues without the new CA in the ConfigMap when the old certificate has expired", begin(clientsTrusting).apply(telling, bundle(OWN), 0).apply(ending).snapshot, "UseNew"],
+    ["waits for a ConfigMap that has just got the new CA, also when the old certificate has expired", begin(clientsTrusting).apply(telling, ofBoth, LONG - 1).apply(ending).snapshot, "AcceptBoth, members done"],
+    ["waits for a ConfigMap that got the new CA at an unknown time, also when the old certificate has expired", begin(clientsTrusting).apply(telling, ofBoth, undefined).apply(ending).snapshot, "AcceptBoth, members done"],
     ["waits for the client Secret while the old certificate is valid", ending(lacksTrust, 1), "AcceptBoth, members done"],
     ["continues without the new CA in the client Secret when the old certificate has expired", ending(lacksTrust), "UseNew"],
-    ["continues with some of the new CAs in the client Secret when the old certificate has expired", ending(withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth })), "UseNew"],
-    ["waits for a client Secret that has just got the new CA, also when the old certificate has expired", ending(withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 })), "AcceptBoth, members done"],
-    ["continues a reverted change without the new CA in the client Secret when the old certificate has expired", ending(withMade(back, { application: { knownForMs: LONG, trust: bundle(THEIRS) } })), "UseNew"],
+    ["continues with some of the new CAs in the client Secret when the old certificate has expired", begin(ofTwo).apply(telling, ofThree, LONG).apply(withHandout, { trust: ofBoth }).apply(ending).snapshot, "UseNew"],
+    ["waits for a client Secret that has just got the new CA, also when the old certificate has expired", begin(told).apply(withHandout, { trust: ofBoth, knownForMs: LONG - 1 }).apply(ending).snapshot, "AcceptBoth, members done"],
+    ["continues a reverted change without the new CA in the client Secret when the old certificate has expired", begin(back).apply(withMade, { application: { knownForMs: LONG, trust: bundle(THEIRS) } }).apply(ending).snapshot, "UseNew"],
   ])("%s", (_, given, expected) => {
     expect(stageOf(providerChanges(given).client)).toBe(expected);
   }); // biome-ignore format: a table

@@ -6,6 +6,7 @@ import { membersRejectingApplications } from "#cluster-tls/check/client-secret.t
 import { membersUsingOtherCa, membersWithoutCa, secretsInUse } from "#cluster-tls/check/trusted.ts";
 import { purposesOf, sideOf } from "#cluster-tls/read/purposes.ts";
 import { contentProblem, isIssuedHere, seen } from "#cluster-tls/read/usable.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { boundTo } from "#kit/snapshots/bindings.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import {
@@ -35,10 +36,13 @@ function clients(snapshot: ClusterSnapshot, all: object, one: object, which = 1)
   return withMade(snapshot, Object.fromEntries(each));
 }
 
-const added = running(clients(withMade(settled, { clientCA: { next: NEXT } }), { trust: both }, {}));
+const added = begin(settled)
+  .apply(withMade, { clientCA: { next: NEXT } })
+  .apply(clients, { trust: both }, {})
+  .apply(running).snapshot;
 const switched = withMade(added, { clientCA: { by: NEXT, trust: both } });
 /** All certificates are signed by this CA, and pods were created since. */
-const replaced = running(clients(switched, { by: NEXT, trust: both }, {}));
+const replaced = begin(switched).apply(clients, { by: NEXT, trust: both }, {}).apply(running).snapshot;
 
 test("a CA is valid for ten years, and is rotated a year before its end", () => {
   expect(AUTHORITY_LIFE).toEqual({ durationMs: 3_650 * 86_400_000, renewBeforeMs: 365 * 86_400_000 });
@@ -66,8 +70,12 @@ describe("a CA rotation", () => {
     // The Secret's content is not what members use, however old it is.
     const long = { ...done, knownForMs: Number.POSITIVE_INFINITY };
     expect(phase(clients(switched, long, {}))).toBeUndefined();
-    expect(phase(running(clients(switched, long, {}), ["my-etcd-0", "my-etcd-2"]))).toBeUndefined();
-    const untrusting = clients(withMade(settled, { clientCA: { by: NEXT, trust: both } }), done, {});
+    expect(
+      phase(begin(switched).apply(clients, long, {}).apply(running, ["my-etcd-0", "my-etcd-2"]).snapshot),
+    ).toBeUndefined();
+    const untrusting = begin(settled)
+      .apply(withMade, { clientCA: { by: NEXT, trust: both } })
+      .apply(clients, done, {}).snapshot;
     expect(phase(untrusting)).toBeUndefined();
   });
 
@@ -135,7 +143,9 @@ describe("a member trusts a CA", () => {
 
 describe("a member uses a certificate of a CA", () => {
   const authority = ({ id, pem }: typeof NEXT) => ({ fingerprint: id, trust: pem });
-  const trusting = running(withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both } }));
+  const trusting = begin(settled)
+    .apply(withMade, { peerCA: { next: NEXT }, peer: { trust: both } })
+    .apply(running).snapshot;
   const peer = withMade(trusting, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
   const late = (snapshot: ClusterSnapshot, by = NEXT) => membersUsingOtherCa(snapshot, "peer", authority(by));
   const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
@@ -170,7 +180,7 @@ describe("a member uses a certificate of a CA", () => {
 
   test("on the peer and the client side separately", () => {
     expect(membersUsingOtherCa(running(peer), "client", authority(NEXT))).toEqual(all);
-    const client = running(clients(switched, { by: NEXT, trust: both }, {}));
+    const client = begin(switched).apply(clients, { by: NEXT, trust: both }, {}).apply(running).snapshot;
     expect(membersUsingOtherCa(client, "client", authority(NEXT))).toEqual([]);
     expect(membersUsingOtherCa(client, "peer", authority(NEXT))).toEqual(all);
   });
@@ -187,7 +197,9 @@ test("a CA with a renewed certificate counts as the signer of certificates from 
   const corps = bundle(CORP, RENEWED);
   const formed = secured({}, {}, { by: CORP, trust: corps });
   const bindings = [boundTo({ trustIds: [CORP.id, RENEWED.id], signerId: CORP.id })];
-  const given = seenToo(withMade(formed, { clientCA: { by: RENEWED, trust: corps } }), { bindings });
+  const given = begin(formed)
+    .apply(withMade, { clientCA: { by: RENEWED, trust: corps } })
+    .apply(seenToo, { bindings }).snapshot;
   expect(membersUsingOtherCa(given, "client", { fingerprint: RENEWED.id, trust: corps })).toEqual([]);
   expect(phaseOf(given, "client")?.phase).toBe("drop");
   const guard = CLUSTER_GUARDS.find(({ name }) => name === "trusted-first");

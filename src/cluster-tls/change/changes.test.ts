@@ -3,6 +3,7 @@ import { absent, unknown } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { boundTo } from "#kit/snapshots/bindings.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import {
@@ -45,10 +46,12 @@ function clients(snapshot: ClusterSnapshot, given: object): ClusterSnapshot {
 }
 
 const added = withMade(settled, { clientCA: { next: NEXT } });
-const trusting = running(clients(added, { trust: both }));
+const trusting = begin(added).apply(clients, { trust: both }).apply(running).snapshot;
 const signing = withMade(trusting, { clientCA: { by: NEXT, trust: both } });
-const replaced = running(clients(signing, { by: NEXT, trust: both }));
-const dropping = clients(withMade(replaced, { clientCA: { by: NEXT } }), { by: NEXT });
+const replaced = begin(signing).apply(clients, { by: NEXT, trust: both }).apply(running).snapshot;
+const dropping = begin(replaced)
+  .apply(withMade, { clientCA: { by: NEXT } })
+  .apply(clients, { by: NEXT }).snapshot;
 
 const MINUTE_AGO = "2026-01-01T11:59:00Z";
 const LONG_AGO = "2026-01-01T10:00:00Z";
@@ -175,8 +178,8 @@ const forClients: [name: string, given: ClusterSnapshot, change: readonly string
   ["one member has dropped the old CA", running(dropping, [FIRST]), [`CARotation undefined to ${NEXT.id}`, "DropOld", `still to restart without the old CA: ${SECOND}, ${LAST}`]],
   ["the rotation is complete", running(dropping), NO_CHANGE],
   ["a user adds a CA", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
-  ["the last member does not trust a CA that a user adds", running(clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }), [FIRST, SECOND]), [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${LAST} does not trust the new CA yet`]],
-  ["every member trusts a CA that a user has added", running(clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) })), NO_CHANGE],
+  ["the last member does not trust a CA that a user adds", begin(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS })).apply(clients, { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }).apply(running, [FIRST, SECOND]).snapshot, [`CARotation ${THEIRS.id} to ${NEXT.id}`, "AcceptBoth", `${LAST} does not trust the new CA yet`]],
+  ["every member trusts a CA that a user has added", begin(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS })).apply(clients, { isOurs: false, by: THEIRS, trust: bundle(THEIRS, NEXT) }).apply(running).snapshot, NO_CHANGE],
   ["a user replaces the CA at once", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: THEIRS }), { isOurs: false, by: NEXT }), [`CARotation undefined to ${NEXT.id}`, "Prepare", `${ALL} would not trust the CA that signed the certificate in Secret their-server`]],
   ["a user renews the CA with the same key", clients(secured({}, { client: BROUGHT }, { isOurs: false, by: CORP }), { isOurs: false, by: RENEWED }), [`CARotation undefined to ${RENEWED.id}`, "AcceptBoth", `${ALL} do not trust the new CA yet`]],
   ["a Secret has no signer", withMade(dropping, { server: { by: NEXT, trust: bundle(OWN) } }), NO_CHANGE],
@@ -266,7 +269,9 @@ describe("status.tls records", () => {
   });
 
   test("that members drop the CA of a change that is taken back in round AcceptBoth", () => {
-    const taken = withMade(goingTo(clientsTrusting, {}), { server: {}, operator: {}, application: {} });
+    const taken = begin(clientsTrusting)
+      .apply(goingTo, {})
+      .apply(withMade, { server: {}, operator: {}, application: {} }).snapshot;
     const dropped = recordedChange(recorded(taken, { ...forward, round: "AcceptBoth" }), "client");
     expect(dropped).toMatchObject({ kind: "CARotation", to: OWN.id, round: "DropOld", startTime: now });
     expect(dropped).not.toHaveProperty("from");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { NEWER, withPod, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { asking, certified } from "#kit/snapshots/cluster-steps.ts";
@@ -125,12 +126,12 @@ const records: { name: string; given: ClusterSnapshot; client: object | undefine
   { name: "nothing when TLS was never requested", given: withoutSpec, client: undefined },
   {
     name: "the previous record while there are no members",
-    given: withoutMembers(recording(certified, OVER_TLS)),
+    given: begin(certified).apply(recording, OVER_TLS).apply(withoutMembers).snapshot,
     client: { scheme: "https" },
   },
   {
     name: "nothing before there are members",
-    given: withoutMembers(recording(certified, undefined)),
+    given: begin(certified).apply(recording, undefined).apply(withoutMembers).snapshot,
     client: undefined,
   },
   { name: "the scheme of all members", given: recording(certified, undefined), client: { scheme: "https" } },

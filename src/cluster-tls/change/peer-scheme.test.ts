@@ -4,6 +4,7 @@ import { templateIn } from "#api/revision.ts";
 import { unknown } from "#base/observed.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { claim } from "#kit/snapshots/cluster.ts";
 import { stranger, withEachMember, withMember } from "#kit/snapshots/cluster-changes.ts";
 import { peerOf, settled } from "#kit/snapshots/cluster-steps.ts";
@@ -161,7 +162,7 @@ const reaching: { name: string; given: ClusterSnapshot; of?: string; scheme: "ht
   },
   {
     name: "a rollback may change a member to its previous scheme without a member list",
-    given: unlisted(turnedTo(allBoth, LAST, "reached")),
+    given: begin(allBoth).apply(turnedTo, LAST, "reached").apply(unlisted).snapshot,
     scheme: "http",
   },
   {

@@ -5,6 +5,7 @@ import { vouches } from "#certificates/trust.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { born, cluster } from "#kit/snapshots/cluster.ts";
 import { guarded, withAuth } from "#kit/snapshots/cluster-auth.ts";
 import { certified, tlsOfAll } from "#kit/snapshots/cluster-steps.ts";
@@ -96,7 +97,8 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "only the application's requested Secret is missing",
-    snapshot: withMade(goingTo(certified, { client: issuer }), { server: theirs, operator: theirs }),
+    snapshot: begin(certified).apply(goingTo, { client: issuer }).apply(withMade, { server: theirs, operator: theirs })
+      .snapshot,
     at: "AcceptBoth",
   },
   {
@@ -107,7 +109,9 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "members would reject the operator but require no client certificate",
-    snapshot: withMade(notAsking(turnedClients), { operator: { ...theirs, by: NEXT, trust: bundle(NEXT, THEIRS) } }),
+    snapshot: begin(turnedClients)
+      .apply(notAsking)
+      .apply(withMade, { operator: { ...theirs, by: NEXT, trust: bundle(NEXT, THEIRS) } }).snapshot,
     at: "AcceptBoth",
   },
   {
@@ -121,7 +125,9 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "etcd has authentication enabled and the operator's next common name is no administrator",
-    snapshot: withAuth(withMade(turnedClients, { operator: { ...theirs, commonName: "ops" } }), { next: "ops" }),
+    snapshot: begin(turnedClients)
+      .apply(withMade, { operator: { ...theirs, commonName: "ops" } })
+      .apply(withAuth, { next: "ops" }).snapshot,
     at: "Prepare",
     why: "has the common name ops; that user does not have the role root in etcd yet",
   },
@@ -188,7 +194,8 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   { name: "the ConfigMap has both additional CAs", snapshot: telling(ofTwo, ofThree, LONG), at: "UseNew" },
   {
     name: "the client Secret has one of two additional CAs",
-    snapshot: withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth, knownForMs: LONG }),
+    snapshot: begin(ofTwo).apply(telling, ofThree, LONG).apply(withHandout, { trust: ofBoth, knownForMs: LONG })
+      .snapshot,
     at: "AcceptBoth, members done",
   },
   {
@@ -224,7 +231,8 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "a member uses the new certificate and the operator has just restarted",
-    snapshot: telling(running(told, ["my-etcd-0"], clientsOf("their-server", ofBoth)), ofBoth, 0),
+    snapshot: begin(told).apply(running, ["my-etcd-0"], clientsOf("their-server", ofBoth)).apply(telling, ofBoth, 0)
+      .snapshot,
     at: "UseNew",
   },
   {
@@ -285,24 +293,28 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "the client Secret has had both CAs for less than --reread-within",
-    snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_699_999 })),
+    snapshot: begin(told).apply(withHandout, { trust: ofBoth, knownForMs: 3_699_999 }).apply(hourly).snapshot,
     at: "AcceptBoth, members done",
     why: "Secret my-etcd-client has to list the new CA in ca.crt for 3700 s",
   },
   {
     name: "the client Secret has had both CAs for --reread-within",
-    snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_700_000 })),
+    snapshot: begin(told).apply(withHandout, { trust: ofBoth, knownForMs: 3_700_000 }).apply(hourly).snapshot,
     at: "UseNew",
   },
   {
     name: "the client Secret has had its new certificate for less than --reread-within",
-    snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_699_999 })),
+    snapshot: begin(over)
+      .apply(withHandout, { ...applications, signerForMs: 3_699_999 })
+      .apply(hourly).snapshot,
     at: "UseNew, members done",
     why: "Secret my-etcd-client has to hold its new certificate for 3700 s",
   },
   {
     name: "the client Secret has had its new certificate for --reread-within",
-    snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_700_000 })),
+    snapshot: begin(over)
+      .apply(withHandout, { ...applications, signerForMs: 3_700_000 })
+      .apply(hourly).snapshot,
     at: "no change",
   },
   {
@@ -317,9 +329,11 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
   },
   {
     name: "all members trust the same CAs in another order",
-    snapshot: running(withMade(shown, { server: { ...theirs, trust: bundle(THEIRS, NEXT) } }), undefined, {
-      ...clientsOf("their-server", bundle(NEXT, THEIRS)),
-    }),
+    snapshot: begin(shown)
+      .apply(withMade, { server: { ...theirs, trust: bundle(THEIRS, NEXT) } })
+      .apply(running, undefined, {
+        ...clientsOf("their-server", bundle(NEXT, THEIRS)),
+      }).snapshot,
     at: "no change",
   },
   {
@@ -347,7 +361,9 @@ test("isUnread is true when a Secret was not read or etcd does not answer, and f
 
 test("members wait while the operator's next common name is no administrator of etcd", () => {
   const operator = present(made(told, "operator", { ...theirs, commonName: "ops" }));
-  const { client } = providerChanges(withAuth(withSeen(told, { operator }), { next: "ops" }));
+  const { client } = providerChanges(
+    begin(told).apply(withSeen, { operator }).apply(withAuth, { next: "ops" }).snapshot,
+  );
   expect(client).toMatchObject({
     round: "Prepare",
     waitsFor: expect.stringContaining("that user does not have the role root in etcd yet"),
@@ -365,7 +381,9 @@ describe("the client side of a provider change", () => {
 /** Both sides change; members trust both CAs on the peer side, and have this on the client side. */
 function bothSides(client: NonNullable<typeof tlsOfAll.client>): ClusterSnapshot {
   const tls = { peer: { provider: "Secret", secret: { name: "their-peer" } }, client: BROUGHT };
-  const brought = withMade(goingTo(certified, tls), { peer: theirs, server: theirs, operator: theirs });
+  const brought = begin(certified)
+    .apply(goingTo, tls)
+    .apply(withMade, { peer: theirs, server: theirs, operator: theirs }).snapshot;
   return running(brought, undefined, { ...shows("my-etcd-peer-tls", ofBoth), client });
 }
 
@@ -564,7 +582,9 @@ describe("a member that", () => {
 });
 
 test("the peer side returns to the recorded Secret although etcd does not answer about users", () => {
-  const gone = withSeen(running(lastTurns, ["my-etcd-1"], shows("their-peer", ofBoth)), { peer: absent });
+  const gone = begin(lastTurns)
+    .apply(running, ["my-etcd-1"], shows("their-peer", ofBoth))
+    .apply(withSeen, { peer: absent }).snapshot;
   const { auth } = guarded({ state: unknown("no answer") });
   expect(got({ ...gone, auth: auth! }, "peer")).toEqual(["my-etcd-peer-tls", trusted(OWN, THEIRS)]);
 });

@@ -12,6 +12,7 @@ import { issueCa } from "#cluster-tls/issue/rules/issue-ca.ts";
 import { issueCertificate } from "#cluster-tls/issue/rules/issue-certificate.ts";
 import { publishClientSecret } from "#cluster-tls/issue/rules/publish-client-secret.ts";
 import { trustMapRule } from "#cluster-tls/issue/rules/trust-map.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { DAY_MS } from "#kit/snapshots/certificates.ts";
 import { born, cluster, NOW } from "#kit/snapshots/cluster.ts";
 import { certified } from "#kit/snapshots/cluster-steps.ts";
@@ -101,11 +102,9 @@ describe("the client Secret gets", () => {
   });
 
   test("both CAs during a provider change", () => {
-    const trusts = running(
-      withMade(asked, { application: theirs }),
-      undefined,
-      clientsOf("my-etcd-server-tls", ofBoth),
-    );
+    const trusts = begin(asked)
+      .apply(withMade, { application: theirs })
+      .apply(running, undefined, clientsOf("my-etcd-server-tls", ofBoth)).snapshot;
     expect(trust(none(trusts))).toEqual(ids(OWN, THEIRS));
   });
 
@@ -202,7 +201,11 @@ describe("during a provider change", () => {
     const side = { provider: "Secret", secret: { name: "their-peer" } };
     const asks = goingTo(secured({}, { peer: side }), {});
     expect(
-      stepOf(issueCertificate, withMade(withSeen(asks, { peer: absent }), { peerCA: {} }), "issueLeaf").purpose,
+      stepOf(
+        issueCertificate,
+        begin(asks).apply(withSeen, { peer: absent }).apply(withMade, { peerCA: {} }).snapshot,
+        "issueLeaf",
+      ).purpose,
     ).toBe("peer");
   });
 
@@ -289,7 +292,9 @@ describe("during a provider change", () => {
     expect(tells(bundle(THEIRS))).toEqual(ids(OWN, THEIRS));
     expect(tells(bundle(OWN))).toBe("nothing");
     const map = present(born<ConfigMap>(trustMap(spoilt, bundle(OWN))));
-    const lacking = withSeen(seenToo(clientsTrusting, { trustMap: map }), { operator: absent });
+    const lacking = begin(clientsTrusting)
+      .apply(seenToo, { trustMap: map })
+      .apply(withSeen, { operator: absent }).snapshot;
     expect(idsIn(stepOf(trustMapRule, lacking, "replaceTrustMap").map.data?.["ca.crt"] ?? "")).toEqual(
       ids(OWN, THEIRS),
     );

@@ -5,6 +5,7 @@ import { newPeer, revisedPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { stranger, withEachMember, withMember } from "#kit/snapshots/cluster-changes.ts";
 import { NEWER, withCrashing } from "#kit/snapshots/cluster-rolling.ts";
 import {
@@ -324,7 +325,7 @@ promised(guards, {
     },
     {
       name: "a listed peer URL does not change while another member is changing",
-      given: turnedTo(listedBy(lastBoth, "https", ["my-etcd-1"]), "my-etcd-2", "reached"),
+      given: begin(lastBoth).apply(listedBy, "https", ["my-etcd-1"]).apply(turnedTo, "my-etcd-2", "reached").snapshot,
       step: listing("https"),
       is: "forbidden",
     },
@@ -336,7 +337,9 @@ promised(guards, {
     },
     {
       name: "a learner's peer URL does not change, since older releases would list it as a voter",
-      given: withEachMember(turnedTo(lastBoth, "my-etcd-2", "reached"), (member) => ({ ...member, isLearner: true })),
+      given: begin(lastBoth)
+        .apply(turnedTo, "my-etcd-2", "reached")
+        .apply(withEachMember, (member) => ({ ...member, isLearner: true })).snapshot,
       step: listing("https"),
       is: "forbidden",
     },
@@ -348,13 +351,14 @@ promised(guards, {
     },
     {
       name: "a member without containers may restart before its listed peer URL has changed",
-      given: withCrashing(silent(turnedTo(lastBoth, "my-etcd-2", "reached")), "my-etcd-2"),
+      given: begin(lastBoth).apply(turnedTo, "my-etcd-2", "reached").apply(silent).apply(withCrashing, "my-etcd-2")
+        .snapshot,
       step: restartingLast(lastBoth),
       is: "allowed",
     },
     {
       name: "a member restarts after its listed peer URL has changed",
-      given: listedBy(turnedTo(lastBoth, "my-etcd-2", "reached"), "https", ["my-etcd-2"]),
+      given: begin(lastBoth).apply(turnedTo, "my-etcd-2", "reached").apply(listedBy, "https", ["my-etcd-2"]).snapshot,
       step: restartingLast(lastBoth),
       is: "allowed",
     },

@@ -2,6 +2,7 @@ import { unknown } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { withoutMember } from "#kit/snapshots/cluster.ts";
 import { stranger, withEachMember, withMember, withoutPeers } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -81,7 +82,7 @@ function clientsMoving(by: typeof NEXT, isFirst = false): ClusterStep {
 /** Members use a user-provided Secret and do not trust the operator's CA yet; provider Operator is requested. */
 const broughtPeer = secured({}, { peer: { provider: "Secret", secret: { name: "their-peer" } } }, { by: SOMEBODY });
 
-const turnedBack = withMade(goingTo(broughtPeer, {}), { peerCA: {}, peer: {} });
+const turnedBack = begin(broughtPeer).apply(goingTo, {}).apply(withMade, { peerCA: {}, peer: {} }).snapshot;
 
 function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
   return { do: "rotateAuthority", side: "peer", phase, facts: seenOf(snapshot, "peerCA") };
@@ -96,12 +97,14 @@ function spreading(trust: string, facts: Parameters<typeof made>[2] = {}): Clust
 const leaves = (given: object) => ({ server: given, operator: given, application: given });
 
 /** All members, and the operator, use certificates of the next CA on the client side. */
-const clientsReplaced = running(
-  withMade(running(withMade(certified, { clientCA: { next: NEXT }, ...leaves({ trust: both }) })), {
+const clientsReplaced = begin(certified)
+  .apply(withMade, { clientCA: { next: NEXT }, ...leaves({ trust: both }) })
+  .apply(running)
+  .apply(withMade, {
     clientCA: { by: NEXT, trust: both },
     ...leaves({ by: NEXT, trust: both }),
-  }),
-);
+  })
+  .apply(running).snapshot;
 
 /** The operator uses a certificate of the old CA. */
 const operatorLate = withMade(clientsReplaced, { operator: { trust: both } });
@@ -384,22 +387,25 @@ promised(guards, {
     },
     {
       name: "a CA is not created while etcd lists the member of a pod without EtcdPeer by one of several URLs",
-      given: withMember(
-        withoutMember(leftOver, "my-etcd-0"),
-        stranger({ peerUrls: ["https://10.0.0.9:2380", "https://my-etcd-0:2380"] }),
-      ),
+      given: begin(leftOver)
+        .apply(withoutMember, "my-etcd-0")
+        .apply(withMember, stranger({ peerUrls: ["https://10.0.0.9:2380", "https://my-etcd-0:2380"] })).snapshot,
       step: STEPS.issueAuthority,
       is: "forbidden",
     },
     {
       name: "a CA is not created while etcd lists the host of a pod without EtcdPeer under another name",
-      given: withMember(withoutMember(leftOver, "my-etcd-0"), stranger({ peerUrls: ["https://my-etcd-0:2380"] })),
+      given: begin(leftOver)
+        .apply(withoutMember, "my-etcd-0")
+        .apply(withMember, stranger({ peerUrls: ["https://my-etcd-0:2380"] })).snapshot,
       step: STEPS.issueAuthority,
       is: "forbidden",
     },
     {
       name: "a CA is not created while etcd lists the name of a pod without EtcdPeer with another ID",
-      given: withMember(withoutMember(leftOver, "my-etcd-0"), stranger({ name: "my-etcd-0" })),
+      given: begin(leftOver)
+        .apply(withoutMember, "my-etcd-0")
+        .apply(withMember, stranger({ name: "my-etcd-0" })).snapshot,
       step: STEPS.issueAuthority,
       is: "forbidden",
     },

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { absent } from "#base/observed.ts";
 import { parsedIn } from "#certificates/pem.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { certified } from "#kit/snapshots/cluster-steps.ts";
 import { goingTo, NEXT, secured, THEIRS, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
@@ -9,7 +10,9 @@ import { certificateProblem } from "./certificate-problem.ts";
 // All other messages: src/cluster-tls/check/tls-ready.test.ts.
 
 test("a CA that members do not trust reissues only certificates that are not in use", () => {
-  const remade = withSeen(withMade(certified, { peerCA: { by: NEXT } }), { peer: absent });
+  const remade = begin(certified)
+    .apply(withMade, { peerCA: { by: NEXT } })
+    .apply(withSeen, { peer: absent }).snapshot;
   expect(certificateProblem(remade, "peer")).toMatchObject({
     reason: "CertificateMissing",
     message: expect.stringContaining(
@@ -45,7 +48,7 @@ test("the message about an expired certificate states whether its CA expired at 
 
 test("a missing certificate is created once its CA can sign, and the problem of the CA is reported", () => {
   const trouble = "its tls.key is an RSA key of 2048 bits; it must be an ECDSA key on P-256, or an Ed25519 key";
-  const given = withSeen(withMade(certified, { peerCA: { trouble } }), { peer: absent });
+  const given = begin(certified).apply(withMade, { peerCA: { trouble } }).apply(withSeen, { peer: absent }).snapshot;
   expect(certificateProblem(given, "peer")).toMatchObject({
     reason: "CertificatesPending",
     message:

@@ -3,6 +3,7 @@ import { revisedPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { NEWER, OLD, withCrashing } from "#kit/snapshots/cluster-rolling.ts";
 import {
   asking,
@@ -57,7 +58,9 @@ const doubted = withMade(certified, { peer: { by: NEXT } });
 
 const theirPeer = tlsSpec({ peer: { provider: "Secret", secret: { name: "their-peer" } } });
 
-const doubtedElsewhere = withMade(asking(certified, { tls: theirPeer }), { peer: { by: NEXT } });
+const doubtedElsewhere = begin(certified)
+  .apply(asking, { tls: theirPeer })
+  .apply(withMade, { peer: { by: NEXT } }).snapshot;
 
 const unshown = withSeen(certified, { peer: { is: "absent" } });
 
@@ -108,7 +111,9 @@ const turnedAway = running(turnedTrusting, undefined, shows("second-peer", ofBot
 
 /** A user-provided Secret is recorded, and provider Operator is requested. */
 function broughtBefore(given: { mayBeShown?: boolean }): ClusterSnapshot {
-  const made = withMade(asking(turnedAway, { tls: theirPeer }), { peer: { by: SOMEBODY, isOurs: false, ...given } });
+  const made = begin(turnedAway)
+    .apply(asking, { tls: theirPeer })
+    .apply(withMade, { peer: { by: SOMEBODY, isOurs: false, ...given } }).snapshot;
   const { certificates, cluster } = made;
   const status = issuedBy(cluster.status, { peer: { provider: "Secret", secret: { name: "their-peer" } } });
   const previous = { peer: certificates?.peer } as NonNullable<ClusterSnapshot["certificates"]>["previous"];
@@ -134,15 +139,14 @@ function withFormer(snapshot: ClusterSnapshot, peer: { is: "absent" }): ClusterS
 }
 
 /** Both sides change, and members trust the new CA on the peer side only. */
-const bothLeaving = running(
-  withMade(goingTo(certified, BROUGHT), {
+const bothLeaving = begin(certified)
+  .apply(goingTo, BROUGHT)
+  .apply(withMade, {
     peer: { by: SOMEBODY, isOurs: false },
     server: { by: SOMEBODY, isOurs: false },
     operator: { by: SOMEBODY, isOurs: false },
-  }),
-  undefined,
-  shows("my-etcd-peer-tls", ofBoth),
-);
+  })
+  .apply(running, undefined, shows("my-etcd-peer-tls", ofBoth)).snapshot;
 const clientsHave = (secretName: string, trust: string) => ({
   client: { secretName, trust, clientCertificates: "Required" as const },
 });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { ready } from "#cluster/readiness/ready.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { SLEEP, withSleep } from "#kit/snapshots/cluster-sleep.ts";
 import { goingTo, secured, withMade } from "#kit/snapshots/cluster-tls.ts";
 import { leaving } from "#kit/snapshots/provider-change.ts";
@@ -45,15 +46,15 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
   ["nothing for a CA with more than half a year left", lasting(paused, HALF_A_YEAR_MS + 1), undefined],
   ["a CA with half a year left", lasting(settled, HALF_A_YEAR_MS), CA],
   ["advice for a CA in a pause", lasting(paused, HALF_A_YEAR_MS), `${CA}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
-  ["advice for a CA of a sleeping cluster", lasting(asleep(settled), HALF_A_YEAR_MS), `${CA}; a new CA waits until members run again: set spec.replicas to 1 or more`],
+  ["advice for a CA of a sleeping cluster", begin(settled).apply(asleep).apply(lasting, HALF_A_YEAR_MS).snapshot, `${CA}; a new CA waits until members run again: set spec.replicas to 1 or more`],
   ["a certificate of the operator with one day left", withMade(settled, { peer: { lastsMs: DAY_MS } }), LEAF],
   ["advice for a certificate in a pause", withMade(paused, { peer: { lastsMs: DAY_MS } }), `${LEAF}; the operator renews it only with a CA that every member trusts while spec.paused is true: end the pause`],
-  ["advice for a certificate of a sleeping cluster", withMade(asleep(settled), { peer: { lastsMs: DAY_MS } }), `${LEAF}; the operator renews it only with a CA that every member trusts while the cluster sleeps: set spec.replicas to 1 or more`],
-  ["advice for a CA and a certificate in a pause", withMade(lasting(paused, HALF_A_YEAR_MS), { peer: { lastsMs: DAY_MS } }), `${CA.replace(/, and .*/, "")}; ${LEAF}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
+  ["advice for a certificate of a sleeping cluster", begin(settled).apply(asleep).apply(withMade, { peer: { lastsMs: DAY_MS } }).snapshot, `${LEAF}; the operator renews it only with a CA that every member trusts while the cluster sleeps: set spec.replicas to 1 or more`],
+  ["advice for a CA and a certificate in a pause", begin(paused).apply(lasting, HALF_A_YEAR_MS).apply(withMade, { peer: { lastsMs: DAY_MS } }).snapshot, `${CA.replace(/, and .*/, "")}; ${LEAF}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
   ["advice for a CA that is listed after a certificate", withMade(paused, { peer: { lastsMs: DAY_MS }, clientCA: { lastsMs: HALF_A_YEAR_MS, lifeMs: 3_650 * DAY_MS } }), expect.stringContaining("; members restart for a new CA, which waits while spec.paused is true: end the pause")],
   ["advice for a certificate of the operator beside a user-provided one", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { name: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS }, server: { lastsMs: DAY_MS } }), expect.stringContaining("end the pause")],
   ["no advice for a user-provided certificate in a pause", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { name: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS } }), "Secret a, the peer certificate of members, expires at 2026-01-02T12:00:00Z, and has not been renewed"],
-  ["the CA in use during a change of provider in a pause", goingTo(lasting(paused, HALF_A_YEAR_MS), { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } }), `${CA}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
+  ["the CA in use during a change of provider in a pause", begin(paused).apply(lasting, HALF_A_YEAR_MS).apply(goingTo, { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } }).snapshot, `${CA}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
 ])("certificates about to expire are reported: %s", (_, given, expected) => {
   expect(lateText(given)).toEqual(expected);
 }); // biome-ignore format: a table
@@ -83,7 +84,7 @@ test.each<[string, ClusterSnapshot, string | undefined, boolean]>([
 
 test.each([
   ["of a running cluster", lasting(settled, HALF_A_YEAR_MS)],
-  ["of a paused cluster", wasReady(lasting(paused, HALF_A_YEAR_MS))],
+  ["of a paused cluster", begin(paused).apply(lasting, HALF_A_YEAR_MS).apply(wasReady).snapshot],
 ])("TLSReady and Ready are False once the renewal of a CA is late: %s", (_, snapshot) => {
   const plan = { next: "settled" } as const;
   const { members } = clusterStatus(snapshot, plan);
@@ -100,6 +101,8 @@ test("a late renewal is reported before the progress of a provider change, and a
     reason: "CertificateEnding",
     message: expect.stringMatching(/^Secret my-etcd-client-ca, .* has not been renewed; ./),
   });
-  const broken = withMade(lasting(settled, HALF_A_YEAR_MS), { server: { trouble: "it has no tls.key" } });
+  const broken = begin(settled)
+    .apply(lasting, HALF_A_YEAR_MS)
+    .apply(withMade, { server: { trouble: "it has no tls.key" } }).snapshot;
   expect(tlsReady({ snapshot: broken, plan })?.reason).toBe("CertificateInvalid");
 });

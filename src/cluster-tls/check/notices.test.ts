@@ -6,6 +6,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
 import { certificateRequest, trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { sideOf } from "#cluster-tls/read/purposes.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { born, NOW } from "#kit/snapshots/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
 import { bundle, goingTo, made, NEXT, OWN, secured, unissued, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
@@ -69,10 +70,9 @@ function wanting(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
 }
 
 /** Two of three members have joined; the third is listed, has never started, and has no EtcdPeer. */
-const straggling = withoutPeers(
-  withStraggler(secured({ down: ["my-etcd-2"] }, BROUGHT, { isOurs: false }), { started: false }),
-  "my-etcd-2",
-);
+const straggling = begin(secured({ down: ["my-etcd-2"] }, BROUGHT, { isOurs: false }))
+  .apply(withStraggler, { started: false })
+  .apply(withoutPeers, "my-etcd-2").snapshot;
 
 const NOT_FILLED =
   "Secret foo/my-etcd-peer-tls-a3b319c8 exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls-a3b319c8 (annotation cert-manager.io/certificate-name): it is not overwritten; delete it and whatever creates it";
@@ -100,9 +100,11 @@ function endingForApplications(snapshot: ClusterSnapshot): ClusterSnapshot {
 }
 
 /** Members reject the certificate that cert-manager renewed for applications. */
-const doubted = seenToo(withMade(managedClient, { application: { isOurs: false, by: NEXT } }), {
-  clientSecret: present({ ...made(settled, "application"), certificateName: undefined }),
-});
+const doubted = begin(managedClient)
+  .apply(withMade, { application: { isOurs: false, by: NEXT } })
+  .apply(seenToo, {
+    clientSecret: present({ ...made(settled, "application"), certificateName: undefined }),
+  }).snapshot;
 
 /** Only the operator's Secret changes. */
 const sharing = goingTo(brought, {
@@ -127,9 +129,11 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   },
   {
     name: "nothing of a new CA while members use the Secret of another provider",
-    given: withMade(goingTo(brought, { peer: { provider: "Operator" }, client: BROUGHT.client }), {
-      peerCA: { by: NEXT },
-    }),
+    given: begin(brought)
+      .apply(goingTo, { peer: { provider: "Operator" }, client: BROUGHT.client })
+      .apply(withMade, {
+        peerCA: { by: NEXT },
+      }).snapshot,
     told: [],
   },
   {
@@ -139,7 +143,8 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   },
   {
     name: "the pods without EtcdPeers that delay the replacement of a lost CA",
-    given: withoutPeers(withSeen(settled, { peerCA: absent, clientCA: absent }), "my-etcd-1"),
+    given: begin(settled).apply(withSeen, { peerCA: absent, clientCA: absent }).apply(withoutPeers, "my-etcd-1")
+      .snapshot,
     told: [
       `issue-ca: ${CA} is missing, and is not created yet, since pods without EtcdPeers would not trust it: my-etcd-1; if their node is gone for good, delete by force: pod my-etcd-1-abcde`,
     ],
@@ -160,14 +165,18 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   },
   {
     name: "a CA that cannot sign, with advice not to delete it while the peer Secret is missing",
-    given: withSeen(withMade(settled, { peerCA: { trouble: "it has no tls.key" } }), { peer: absent }),
+    given: begin(settled)
+      .apply(withMade, { peerCA: { trouble: "it has no tls.key" } })
+      .apply(withSeen, { peer: absent }).snapshot,
     told: [
       `issue-ca: ${CA} cannot sign: it has no tls.key; fix it, and do not delete it: members could not learn of a new CA while Secret my-etcd-peer-tls is missing`,
     ],
   },
   {
     name: "a missing peer Secret that an untrusted CA cannot reissue, with advice to restore it",
-    given: withSeen(withMade(settled, { peerCA: { by: NEXT } }), { peer: absent }),
+    given: begin(settled)
+      .apply(withMade, { peerCA: { by: NEXT } })
+      .apply(withSeen, { peer: absent }).snapshot,
     told: [
       "issue-ca: Secret foo/my-etcd-peer-tls, the peer certificate of members, is missing and is not created: my-etcd-0, my-etcd-1, my-etcd-2 would not trust the CA in Secret my-etcd-peer-ca; restore the Secret. Or put into Secret my-etcd-peer-ca the tls.crt, tls.key and ca.crt of the CA that they trust. If both are lost, restore a backup into another EtcdCluster",
     ],
@@ -203,7 +212,9 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   },
   {
     name: "a member that is not added because the certificate lacks its name",
-    given: wanting(withMade(brought, { peer: { isOurs: false, names: HOSTS } }), 4),
+    given: begin(brought)
+      .apply(withMade, { peer: { isOurs: false, names: HOSTS } })
+      .apply(wanting, 4).snapshot,
     told: [
       "scale-up: 4 members are wanted and there are 3; my-etcd-3 is not added: Secret foo/their-peer: its tls.crt is not valid for my-etcd-3.my-etcd.foo.svc",
     ],
@@ -281,43 +292,46 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   },
   {
     name: "a certificate that is about to expire",
-    given: at(
-      withMade(brought, {
+    given: begin(brought)
+      .apply(withMade, {
         server: { isOurs: false, lastsMs: 90 * DAY_MS },
         operator: { isOurs: false, lastsMs: 90 * DAY_MS },
-      }),
-      NOW + 65 * DAY_MS,
-    ),
+      })
+      .apply(at, NOW + 65 * DAY_MS).snapshot,
     told: [
       "certificate-expires: Secret their-peer, the peer certificate of members, expires at 2026-03-22T12:00:00Z, and has not been renewed",
     ],
   },
   {
     name: "one certificate that has expired and one that is about to expire",
-    given: at(
-      withMade(brought, {
+    given: begin(brought)
+      .apply(withMade, {
         server: { isOurs: false, lastsMs: 200 * DAY_MS },
         operator: { isOurs: false, lastsMs: 81 * DAY_MS },
-      }),
-      NOW + 80 * DAY_MS,
-    ),
+      })
+      .apply(at, NOW + 80 * DAY_MS).snapshot,
     told: [
       "certificate-expires: Secret their-peer, the peer certificate of members, has expired at 2026-03-22T12:00:00Z; Secret their-operator, the client certificate of the operator, expires at 2026-03-23T12:00:00Z, and has not been renewed",
     ],
   },
   {
     name: "a certificate with a life of seven days when 28 hours are left",
-    given: withMade(lasting(brought), {
-      peer: { isOurs: false, lastsMs: 29 * HOUR_MS, lifeMs: 7 * DAY_MS },
-      server: { isOurs: false, lastsMs: 28 * HOUR_MS, lifeMs: 7 * DAY_MS },
-    }),
+    given: begin(brought)
+      .apply(lasting)
+      .apply(withMade, {
+        peer: { isOurs: false, lastsMs: 29 * HOUR_MS, lifeMs: 7 * DAY_MS },
+        server: { isOurs: false, lastsMs: 28 * HOUR_MS, lifeMs: 7 * DAY_MS },
+      }).snapshot,
     told: [
       "certificate-expires: Secret their-server, the server certificate of members, expires at 2026-01-02T16:00:00Z, and has not been renewed",
     ],
   },
   {
     name: "a certificate that expires at the same time as its CA",
-    given: at(withMade(lasting(brought), { peer: { isOurs: false, lastsMs: 3_552 * DAY_MS } }), NOW + 3_540 * DAY_MS),
+    given: begin(brought)
+      .apply(lasting)
+      .apply(withMade, { peer: { isOurs: false, lastsMs: 3_552 * DAY_MS } })
+      .apply(at, NOW + 3_540 * DAY_MS).snapshot,
     told: [
       expect.stringContaining(
         "Secret their-peer, the peer certificate of members, expires at 2035-09-23T12:00:00Z, together with its CA",
@@ -353,17 +367,24 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   },
   {
     name: "a certificate in use that is about to expire during a change of provider",
-    given: at(lasting(leaving), NOW + 65 * DAY_MS),
+    given: begin(leaving)
+      .apply(lasting)
+      .apply(at, NOW + 65 * DAY_MS).snapshot,
     told: [`certificate-expires: Secret my-etcd-peer-tls, ${PEER_ENDS}`],
   },
   {
     name: "nothing about a certificate in use before half of the time for renewal is over",
-    given: at(lasting(leaving), NOW + 65 * DAY_MS - 1),
+    given: begin(leaving)
+      .apply(lasting)
+      .apply(at, NOW + 65 * DAY_MS - 1).snapshot,
     told: [],
   },
   {
     name: "a certificate in use that is late, although the requested renewBefore is shorter",
-    given: at(lasting(goingTo(brought, { ...BROUGHT, peer: { ...SHORT, duration: "12h" } })), NOW + 65 * DAY_MS),
+    given: begin(brought)
+      .apply(goingTo, { ...BROUGHT, peer: { ...SHORT, duration: "12h" } })
+      .apply(lasting)
+      .apply(at, NOW + 65 * DAY_MS).snapshot,
     told: [`certificate-expires: Secret their-peer, ${PEER_ENDS}`],
   },
   {
@@ -380,7 +401,9 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   },
   {
     name: "an expiring certificate that is both in use and requested only once",
-    given: at(withMade(sharing, { peer: { isOurs: false, lastsMs: 200 * DAY_MS } }), NOW + 65 * DAY_MS),
+    given: begin(sharing)
+      .apply(withMade, { peer: { isOurs: false, lastsMs: 200 * DAY_MS } })
+      .apply(at, NOW + 65 * DAY_MS).snapshot,
     told: [
       "certificate-expires: Secret their-server, the server certificate of members, expires at 2026-03-22T12:00:00Z; Secret their-operator, the client certificate of the operator, expires at 2026-03-22T12:00:00Z, and has not been renewed",
     ],

@@ -4,6 +4,7 @@ import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { clusterStatus, failingStatus } from "#cluster/status.ts";
 import { certificateRequest } from "#cluster-tls/issue/desired/certificates.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { DAY_MS } from "#kit/snapshots/certificates.ts";
 import { born, cluster, NOW } from "#kit/snapshots/cluster.ts";
 import {
@@ -127,7 +128,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "a certificate is missing and spec.tls was removed from running members",
-    given: taken(withSeen(settled, { operator: absent })),
+    given: begin(settled).apply(withSeen, { operator: absent }).apply(taken).snapshot,
     status: "False",
     reason: "CertificatesPending",
     says: "Secret foo/my-etcd-operator-tls, the client certificate of the operator, is about to be created",
@@ -204,18 +205,22 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "the right to read Secrets was revoked and a certificate read before is invalid",
-    given: seenToo(withMade(settled, { peer: { trouble: "it has no tls.key", isOurs: true } }), {
-      refused: forbidden("get", "secrets"),
-    }),
+    given: begin(settled)
+      .apply(withMade, { peer: { trouble: "it has no tls.key", isOurs: true } })
+      .apply(seenToo, {
+        refused: forbidden("get", "secrets"),
+      }).snapshot,
     status: "False",
     reason: "CertificateInvalid",
     says: "Secret foo/my-etcd-peer-tls, the peer certificate of members: it has no tls.key",
   },
   {
     name: "one certificate is invalid and another Secret could not be read",
-    given: withSeen(withMade(settled, { peer: { trouble: "it has no tls.key", isOurs: true } }), {
-      server: unknown("no right"),
-    }),
+    given: begin(settled)
+      .apply(withMade, { peer: { trouble: "it has no tls.key", isOurs: true } })
+      .apply(withSeen, {
+        server: unknown("no right"),
+      }).snapshot,
     status: "False",
     reason: "CertificateInvalid",
     says: "Secret foo/my-etcd-peer-tls, the peer certificate of members: it has no tls.key",
@@ -236,7 +241,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
   },
   {
     name: "the Secret in use and its CA are lost during a change",
-    given: losing(goingTo(settled, BROUGHT)),
+    given: begin(settled).apply(goingTo, BROUGHT).apply(losing).snapshot,
     status: "False",
     reason: "CertificateMissing",
     says: "cannot sign a new one; members keep using it, and none restarts until it exists again: restore it; Secret foo/their-peer",
@@ -486,10 +491,18 @@ describe("TLSReady", () => {
   });
 
   test("names all problems, and has the reason of the most severe one", () => {
-    const verdict = judged(withMade(withSeen(brought, { peer: absent }), { server: { by: THEIRS, lastsMs: 0 } }));
+    const verdict = judged(
+      begin(brought)
+        .apply(withSeen, { peer: absent })
+        .apply(withMade, { server: { by: THEIRS, lastsMs: 0 } }).snapshot,
+    );
     expect(verdict?.reason).toBe("CertificateMissing");
     expect(verdict?.message).toMatch(/their-peer.*; .*their-server/);
-    const mixed = judged(withMade(withSeen(first, {}), { peerCA: { isOurs: false } }));
+    const mixed = judged(
+      begin(first)
+        .apply(withSeen, {})
+        .apply(withMade, { peerCA: { isOurs: false } }).snapshot,
+    );
     expect(mixed?.reason).toBe("CertificateInvalid");
   });
 
@@ -500,7 +513,9 @@ describe("TLSReady", () => {
     expect(messages(pending)).not.toContain("peer-ca");
     const unbound = withSeen(settled, { peerCA: unknown(forbidden("get", "secrets")), server: absent });
     expect(judged(unbound)).toMatchObject({ status: "Unknown", reason: "RightMissing" });
-    const taken = withMade(withSeen(settled, { peerCA: absent }), { server: { isOurs: false } });
+    const taken = begin(settled)
+      .apply(withSeen, { peerCA: absent })
+      .apply(withMade, { server: { isOurs: false } }).snapshot;
     expect(judged(taken)?.reason).toBe("CertificateInvalid");
     expect(messages(taken)).toMatch(/peer-ca.*server-tls/);
   });
@@ -577,7 +592,9 @@ describe("TLSReady", () => {
   });
 
   test("reports why the operator does not create a missing Secret", () => {
-    const given = withMade(withSeen(settled, { peer: absent }), { peerCA: { by: NEXT } });
+    const given = begin(settled)
+      .apply(withSeen, { peer: absent })
+      .apply(withMade, { peerCA: { by: NEXT } }).snapshot;
     expect(judged(given)).toMatchObject({ status: "False", reason: "CertificateMissing" });
     expect(judged(given)?.message).toContain(
       "Secret foo/my-etcd-peer-tls, the peer certificate of members, is missing and is not created: my-etcd-0, my-etcd-1, my-etcd-2 would not trust the CA in Secret my-etcd-peer-ca; restore the Secret",
@@ -656,7 +673,9 @@ describe("status.tls.certificates", () => {
   });
 
   test("has the Secrets in use and the requested ones without duplicates", () => {
-    const turned = withMade(goingTo(settled, { peer: BROUGHT.peer }), { peer: { by: THEIRS, isOurs: false } });
+    const turned = begin(settled)
+      .apply(goingTo, { peer: BROUGHT.peer })
+      .apply(withMade, { peer: { by: THEIRS, isOurs: false } }).snapshot;
     const names = recordedIn(turned)?.map(({ name }) => name);
     expect(names?.filter((name) => name.includes("peer"))).toEqual([
       "their-peer",
@@ -696,9 +715,11 @@ describe("status.tls.certificates", () => {
 
   test("leaves out missing and invalid certificates, and keeps recorded ones that could not be read", () => {
     const told = recordedIn(settled)!;
-    const given = withMade(withSeen(settled, { peer: absent, operator: unknown("no answer") }), {
-      server: { trouble: "it has no tls.crt" },
-    });
+    const given = begin(settled)
+      .apply(withSeen, { peer: absent, operator: unknown("no answer") })
+      .apply(withMade, {
+        server: { trouble: "it has no tls.crt" },
+      }).snapshot;
     const untrusting = recordedIn(withMade(settled, { peer: { trust: "" } }));
     expect(untrusting?.find(({ name }) => name === "my-etcd-peer-tls")).not.toHaveProperty("trust");
     const names = (snapshot: ClusterSnapshot) => recordedIn(snapshot)?.map(({ name }) => name);

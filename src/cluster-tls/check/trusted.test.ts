@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { idOf, parsedIn } from "#certificates/pem.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { withUnknownKey } from "#kit/snapshots/certificates.ts";
 import { bundle, OWN, running, secured, started } from "#kit/snapshots/cluster-tls.ts";
 import { CORP_PEM as CORP, RENEWED_PEM as RENEWED } from "#kit/tables/authorities.ts";
@@ -20,7 +21,9 @@ lUzLlYMc3YFTqk+FAOAjBKsd/ivXKw==
 
 const settled = secured();
 const trusting = (trust: string) =>
-  started(running(settled, undefined, { peer: { secretName: "my-etcd-peer-tls", trust } }));
+  begin(settled)
+    .apply(running, undefined, { peer: { secretName: "my-etcd-peer-tls", trust } })
+    .apply(started).snapshot;
 const signedBy = (signer: string, trust = signer) => ({ signerId: idOf(parsedIn(signer)[0]!), trust });
 const { podTemplate } = settled.peers[0]!.spec;
 const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];

@@ -3,6 +3,7 @@ import { revisionOf } from "#api/revision.ts";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { tlsStatus } from "#cluster-tls/check/tls-status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { secured, THEIRS, tlsSpec, withMade } from "#kit/snapshots/cluster-tls.ts";
 import { turnedTo } from "#kit/snapshots/scheme-change.ts";
@@ -187,7 +188,9 @@ describe("when spec.tls is removed, the cluster keeps", () => {
   test("the additional names of the server certificate", () => {
     const given = secured({}, { client: { extraNames: ["etcd.example.com", "10.0.0.1"] } });
     expect(effectiveTls(edited(given)).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
-    const other = withMade(edited(secured(), { peer: NONE }), { server: { names: ["etcd.example.com"] } });
+    const other = begin(secured())
+      .apply(edited, { peer: NONE })
+      .apply(withMade, { server: { names: ["etcd.example.com"] } }).snapshot;
     expect(effectiveTls(other).cluster.spec.tls?.client).not.toHaveProperty("extraNames.0");
     const unread = { ...edited(given), certificates: undefined };
     expect(effectiveTls(unread).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
@@ -252,7 +255,9 @@ describe("without a recorded issuer, the cluster keeps by the Secrets in its sta
   });
 
   test("the additional names of the server certificate", () => {
-    const given = unnamed(edited(secured({}, { client: { extraNames: ["etcd.example.com", "10.0.0.1"] } })));
+    const given = begin(secured({}, { client: { extraNames: ["etcd.example.com", "10.0.0.1"] } }))
+      .apply(edited)
+      .apply(unnamed).snapshot;
     expect(effectiveTls(given).cluster.spec.tls?.client.extraNames).toEqual(["etcd.example.com", "10.0.0.1"]);
   });
 });

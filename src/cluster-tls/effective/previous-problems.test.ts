@@ -3,6 +3,7 @@ import { absent, present } from "#base/observed.ts";
 import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
 import { providerChanges } from "#cluster-tls/change/provider-change.ts";
 import { SIDES } from "#cluster-tls/read/purposes.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { goingTo, made, OWN, running, secured, THEIRS, withMade } from "#kit/snapshots/cluster-tls.ts";
 import { stageOf } from "#kit/snapshots/tls-stage.ts";
 import { previousProblems } from "./previous-problems.ts";
@@ -22,7 +23,10 @@ const brought = secured({}, BROUGHT, { isOurs: false, by: THEIRS });
 /** A change to existing certificates that no member trusts yet; these Secrets in use are missing. */
 function leaving(from: ClusterSnapshot, tls: object, lost: readonly Purpose[]): ClusterSnapshot {
   const theirs = { isOurs: false, by: from === settled ? THEIRS : OWN };
-  return without(withMade(goingTo(from, tls), { peer: theirs, server: theirs, operator: theirs }), lost);
+  return begin(from)
+    .apply(goingTo, tls)
+    .apply(withMade, { peer: theirs, server: theirs, operator: theirs })
+    .apply(without, lost).snapshot;
 }
 
 function without(snapshot: ClusterSnapshot, lost: readonly Purpose[]): ClusterSnapshot {
@@ -32,7 +36,7 @@ function without(snapshot: ClusterSnapshot, lost: readonly Purpose[]): ClusterSn
 }
 
 /** All members trust both. */
-const trusting = running(leaving(settled, BROUGHT, []));
+const trusting = begin(settled).apply(leaving, BROUGHT, []).apply(running).snapshot;
 const { trust: peers } = trusting.peers[0]!.spec.tls!.peer!;
 const { trust: clients } = trusting.peers[0]!.spec.tls!.client!;
 const brings = {
@@ -149,7 +153,7 @@ const cases: {
   },
   {
     name: "a lost client Secret is reported while the requested certificates are missing",
-    given: without(goingTo(settled, BROUGHT), ["application"]),
+    given: begin(settled).apply(goingTo, BROUGHT).apply(without, ["application"]).snapshot,
     told: [{ is: "CertificatesPending", needsUser: false, says: "Secret foo/my-etcd-client, " }],
   },
   {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
 import type { AuthState } from "#cluster/auth/seen.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { LOCKED, withAuth } from "#kit/snapshots/cluster-auth.ts";
 import { certified } from "#kit/snapshots/cluster-steps.ts";
@@ -121,16 +122,20 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
   },
   {
     name: "has the previous client side when only the operator's Secret has a new name",
-    given: asking(recorded(certified, { client: CLIENT }), {
-      client: { ...CLIENT, secret: { ...CLIENT.secret, operator: { name: "another" } } },
-    }),
+    given: begin(certified)
+      .apply(recorded, { client: CLIENT })
+      .apply(asking, {
+        client: { ...CLIENT, secret: { ...CLIENT.secret, operator: { name: "another" } } },
+      }).snapshot,
     is: { peer: NOTHING, client: { ...CLIENT, clientCertificates: "Required" } },
   },
   {
     name: "has the previous client side when only the server Secret has a new name",
-    given: asking(recorded(certified, { client: CLIENT }), {
-      client: { ...CLIENT, secret: { ...CLIENT.secret, server: { name: "another" } } },
-    }),
+    given: begin(certified)
+      .apply(recorded, { client: CLIENT })
+      .apply(asking, {
+        client: { ...CLIENT, secret: { ...CLIENT.secret, server: { name: "another" } } },
+      }).snapshot,
     is: { peer: NOTHING, client: { ...CLIENT, clientCertificates: "Required" } },
   },
   {
@@ -143,22 +148,23 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
   },
   {
     name: "does not exist when nothing is recorded and members have no TLS",
-    given: recorded(asking(cluster(), { peer: PEER }), undefined),
+    given: begin(cluster()).apply(asking, { peer: PEER }).apply(recorded, undefined).snapshot,
     is: undefined,
   },
   {
     name: "has the other Secret that one member uses when nothing is recorded",
-    given: recorded(running(certified, ["my-etcd-2"], shows("their-peer", bundle(THEIRS))), undefined),
+    given: begin(certified)
+      .apply(running, ["my-etcd-2"], shows("their-peer", bundle(THEIRS)))
+      .apply(recorded, undefined).snapshot,
     is: { peer: PEER, client: { ...NOTHING, clientCertificates: "Required" } },
   },
   {
     name: "has the Secret that one member uses when nothing is recorded and other members have no TLS",
-    given: recorded(
-      running(switching({}, ["nothing", "nothing", "all"]), ["my-etcd-2"], {
+    given: begin(switching({}, ["nothing", "nothing", "all"]))
+      .apply(running, ["my-etcd-2"], {
         peer: { secretName: "their-peer", trust: bundle(THEIRS) },
-      }),
-      undefined,
-    ),
+      })
+      .apply(recorded, undefined).snapshot,
     is: { peer: PEER, client: { ...NOTHING, clientCertificates: "Required" } },
   },
 ];
@@ -200,7 +206,9 @@ test("the operator issues for the requested provider Operator, or else for the o
   const back = goingTo(secured({}, { peer: PEER }), {});
   expect(previousTls(back)).toBeDefined();
   expect(issuedTls(back, "peer")).toBe(back);
-  const elsewhere = asking(recorded(certified, { peer: { ...PEER, secret: { name: "a" } } }), { peer: PEER });
+  const elsewhere = begin(certified)
+    .apply(recorded, { peer: { ...PEER, secret: { name: "a" } } })
+    .apply(asking, { peer: PEER }).snapshot;
   expect(previousTls(elsewhere)).toBeDefined();
   expect(issuedTls(elsewhere, "peer")).toBe(elsewhere);
 });
@@ -254,7 +262,9 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
   },
   {
     name: "the new peer source while the operator's client Secret is missing",
-    given: withSeen(running(lastTurns, undefined, shows("their-peer", bundle(THEIRS))), { operator: absent }),
+    given: begin(lastTurns)
+      .apply(running, undefined, shows("their-peer", bundle(THEIRS)))
+      .apply(withSeen, { operator: absent }).snapshot,
     peer: PEER,
     client: OWN_SIDE,
   },
@@ -266,9 +276,11 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
   },
   {
     name: "the new source at once when no member uses the previous one",
-    given: withSeen(recorded(switching({}, ["nothing", "nothing", "nothing"]), { client: CLIENT }), {
-      operator: absent,
-    }),
+    given: begin(switching({}, ["nothing", "nothing", "nothing"]))
+      .apply(recorded, { client: CLIENT })
+      .apply(withSeen, {
+        operator: absent,
+      }).snapshot,
     peer: OWN_SIDE,
     client: OWN_SIDE,
   },
@@ -281,7 +293,9 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
   },
   {
     name: "the new source when members require no client certificates",
-    given: withMade(notAsking(arrived), { operator: { by: NEXT, isOurs: false } }),
+    given: begin(arrived)
+      .apply(notAsking)
+      .apply(withMade, { operator: { by: NEXT, isOurs: false } }).snapshot,
     peer: OWN_SIDE,
     client: CLIENT,
   },

@@ -4,6 +4,7 @@ import { certificateProblem } from "#cluster-tls/check/certificate-problem.ts";
 import { whyCannotJoin } from "#cluster-tls/effective/new-member.ts";
 import { dueOf } from "#cluster-tls/issue/due.ts";
 import { untrustedSigner } from "#cluster-tls/read/usable.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { certified, tlsOfAll } from "#kit/snapshots/cluster-steps.ts";
 import {
   bundle,
@@ -32,7 +33,9 @@ const unknown = withMade(certified, { peer: unsigned });
 const both = bundle(OWN, NEXT);
 const peer = { provider: "Secret", secret: { name: "their-peer" } };
 /** Members use a user-provided Secret, provider Operator is requested, and its certificates are unused. */
-const unshown = withMade(goingTo(secured({}, { peer }, { by: THEIRS, isOurs: false }), {}), { peer: unsigned });
+const unshown = begin(secured({}, { peer }, { by: THEIRS, isOurs: false }))
+  .apply(goingTo, {})
+  .apply(withMade, { peer: unsigned }).snapshot;
 
 const cases: { name: string; given: ClusterSnapshot; by?: object; isForgotten: boolean }[] = [
   {

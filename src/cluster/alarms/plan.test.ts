@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { planCluster } from "#cluster/plan.ts";
 import { hexOf } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
 import { withAlarms } from "#kit/snapshots/cluster-changes.ts";
 import { testPlans } from "#kit/tables/cluster-plan.ts";
@@ -12,7 +13,9 @@ const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
 testPlans("src/cluster/alarms", [
   {
     name: "changes nothing while members' data differs and no member is known to be corrupt",
-    given: withAlarms(sickFor(cluster({ spec: { replicas: 1 } }), "my-etcd-1", 300_000), { type: "CORRUPT" }),
+    given: begin(cluster({ spec: { replicas: 1 } }))
+      .apply(sickFor, "my-etcd-1", 300_000)
+      .apply(withAlarms, { type: "CORRUPT" }).snapshot,
     expect: "warn: data-differs",
   },
   {

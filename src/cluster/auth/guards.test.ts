@@ -3,6 +3,7 @@ import { unknown } from "#base/observed.ts";
 import { revisedPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   guarded,
   LOCKED,
@@ -280,7 +281,8 @@ promised(guards, {
     },
     {
       name: "authentication is not switched on when the spec no longer requires client certificates",
-      given: withAuth(asking(certified, { tls: unasking.cluster.spec.tls }), { state: PREPARED }),
+      given: begin(certified).apply(asking, { tls: unasking.cluster.spec.tls }).apply(withAuth, { state: PREPARED })
+        .snapshot,
       step: enableAuth,
       is: "forbidden",
     },
@@ -292,7 +294,8 @@ promised(guards, {
     },
     {
       name: "authentication is not switched on while members do not require client certificates yet",
-      given: withAuth(asking(unasking, { tls: certified.cluster.spec.tls }), { state: PREPARED }),
+      given: begin(unasking).apply(asking, { tls: certified.cluster.spec.tls }).apply(withAuth, { state: PREPARED })
+        .snapshot,
       step: enableAuth,
       is: "forbidden",
     },

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { unknown } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
 import { guarded, LOCKED, LOCKED_OUT, NO_USERS, PREPARED, withAuth } from "#kit/snapshots/cluster-auth.ts";
 import { withCrashing } from "#kit/snapshots/cluster-rolling.ts";
@@ -260,10 +261,13 @@ const cases: readonly PlanCase[] = [
   },
   {
     name: "replaces a lost member although its next template would lock the operator out",
-    given: withAuth(asking(withCrashing(lost, "my-etcd-1"), { tls: unasking.cluster.spec.tls }), {
-      recorded: true,
-      wanted: undefined,
-    }),
+    given: begin(lost)
+      .apply(withCrashing, "my-etcd-1")
+      .apply(asking, { tls: unasking.cluster.spec.tls })
+      .apply(withAuth, {
+        recorded: true,
+        wanted: undefined,
+      }).snapshot,
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
 ];

@@ -9,6 +9,7 @@ import {
 } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { changedPeer, cluster, LATER_ID, sickFor, withArrival, withBudget } from "#kit/snapshots/cluster.ts";
 import { listIn, stranger, withMember, withUnfencedPod } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -61,7 +62,7 @@ describe("forecast: what happens without a step", () => {
   });
 
   test("a missing pod is created from its EtcdPeer and becomes Ready", () => {
-    const given = withoutPod(withPeer(LOST, NAME, { spec: NEWER }), NAME);
+    const given = begin(LOST).apply(withPeer, NAME, { spec: NEWER }).apply(withoutPod, NAME).snapshot;
     expect(pod(given)?.metadata).toMatchObject({
       ...{ namespace: "foo", name: NAME, creationTimestamp: "2026-01-01T12:00:00Z" },
       labels: { [CLUSTER_LABEL]: "my-etcd" },
@@ -89,10 +90,10 @@ describe("forecast: what happens without a step", () => {
   });
 
   test("all members reach the highest raft index", () => {
-    const given = saying(saying(LOST, "my-etcd-0", { raftIndex: 5 }), "my-etcd-2", {
+    const given = begin(LOST).apply(saying, "my-etcd-0", { raftIndex: 5 }).apply(saying, "my-etcd-2", {
       raftIndex: 30,
       raftAppliedIndex: 20,
-    });
+    }).snapshot;
     for (const name of ["my-etcd-0", NAME, "my-etcd-2"])
       expect(answer(given, name)).toMatchObject({ raftIndex: 30, raftAppliedIndex: 30 });
   });
@@ -174,7 +175,7 @@ describe("forecast: whether a member recovers", () => {
     },
     {
       name: "a member without a pod recovers, although it has been silent for the member timeout",
-      given: withoutPod(silentFor(LOST, NAME, 600_000), NAME),
+      given: begin(LOST).apply(silentFor, NAME, 600_000).apply(withoutPod, NAME).snapshot,
       comes: true,
     },
     {
@@ -189,12 +190,12 @@ describe("forecast: whether a member recovers", () => {
     },
     {
       name: "a member without a pod that has been lost for the replacement time does not recover",
-      given: withoutPod(sickFor(LOST, NAME, 300_000), NAME),
+      given: begin(LOST).apply(sickFor, NAME, 300_000).apply(withoutPod, NAME).snapshot,
       comes: false,
     },
     {
       name: "a member without a pod that has been lost for less than the replacement time recovers",
-      given: withoutPod(sickFor(LOST, NAME, 299_999), NAME),
+      given: begin(LOST).apply(sickFor, NAME, 299_999).apply(withoutPod, NAME).snapshot,
       comes: true,
     },
     {

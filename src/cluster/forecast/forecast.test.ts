@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { timesOf } from "#cluster/observe/spec-times.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { DAY_MS } from "#kit/snapshots/certificates.ts";
 import { cluster, NOW, sickFor } from "#kit/snapshots/cluster.ts";
 import { NEWER, wanting, withCanary } from "#kit/snapshots/cluster-rolling.ts";
@@ -78,7 +79,7 @@ describe("forecast", () => {
   });
 
   test("is Unforeseen when an update is about to stop", () => {
-    const tried = sickFor(withCanary(wanting(NEWER), "my-etcd-2"), "my-etcd-2", 600_000);
+    const tried = begin(wanting(NEWER)).apply(withCanary, "my-etcd-2").apply(sickFor, "my-etcd-2", 600_000).snapshot;
     expect(forecast(tried)).toMatchObject({
       outcome: "Unforeseen",
       message:

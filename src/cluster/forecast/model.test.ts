@@ -12,6 +12,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { firstBackup } from "#cluster/update/desired/first-backup.ts";
 import { certificateRequest, trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { hexOf, memberId, memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { born, cluster, sickFor, unpublished, withArrival, withRemoval } from "#kit/snapshots/cluster.ts";
 import { ROOT_SECRET } from "#kit/snapshots/cluster-auth.ts";
 import { listIn, withAlarms } from "#kit/snapshots/cluster-changes.ts";
@@ -186,7 +187,7 @@ describe("forecast: the effect of a step", () => {
   });
 
   test("restartPod: the member keeps an enabled downgrade unless its new release does not know it", () => {
-    const given = withPeer(downgrading(GIVEN), "my-etcd-1", { spec: BEFORE });
+    const given = begin(GIVEN).apply(downgrading).apply(withPeer, "my-etcd-1", { spec: BEFORE }).snapshot;
     const back = did({ do: "restartPod", name: "my-etcd-1", pod: given.pods.get("my-etcd-1")! }, given);
     expect([0, 1].map((n) => formatOf(back, `my-etcd-${n}`))).toEqual([
       ["3.6.16", "3.5.0", "3.5.0"],
@@ -197,7 +198,9 @@ describe("forecast: the effect of a step", () => {
   });
 
   test("enableDowngrade converts the data of known releases, and cancelDowngrade restores the oldest release's format", () => {
-    const mixed = saying(saying(GIVEN, "my-etcd-1", { version: "3.5.35" }), "my-etcd-2", { version: "mine" });
+    const mixed = begin(GIVEN)
+      .apply(saying, "my-etcd-1", { version: "3.5.35" })
+      .apply(saying, "my-etcd-2", { version: "mine" }).snapshot;
     const made = did({ do: "enableDowngrade", to: "3.5" }, mixed);
     expect([0, 1, 2].map((n) => formatOf(made, `my-etcd-${n}`))).toEqual([
       ["3.6.16", "3.5.0", "3.5.0"],
@@ -229,7 +232,9 @@ describe("forecast: the effect of a step", () => {
   });
 
   test("promote: only the promoted learner gets a vote", () => {
-    const two = withArrival(withArrival(GIVEN, "my-etcd-3", "synced"), "my-etcd-4", "synced");
+    const two = begin(GIVEN)
+      .apply(withArrival, "my-etcd-3", "synced")
+      .apply(withArrival, "my-etcd-4", "synced").snapshot;
     const learners = listIn(two).members.map((member, n) => (n === 4 ? { ...member, id: memberId(7n) } : member));
     const given = { ...two, members: present({ ...listIn(two), members: learners }) };
     const made = did({ do: "promote", name: "my-etcd-4", id: memberId(7n) }, given);

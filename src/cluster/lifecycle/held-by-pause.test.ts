@@ -4,6 +4,7 @@ import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, withBudget } from "#kit/snapshots/cluster.ts";
 import { admitting } from "#kit/snapshots/cluster-network.ts";
 import { NEWER, ON_DELETE, saying, wanting, withTurn } from "#kit/snapshots/cluster-rolling.ts";
@@ -206,7 +207,7 @@ const sick = of(cluster({ annotations: PAUSING, down: DOWN }));
 const differing = { ...well, budget: undefined };
 const edited = of(cluster({ annotations: PAUSING, spec: POLICY }), GENERATION + 1);
 const editedAndSick = of(cluster({ annotations: PAUSING, spec: POLICY, down: DOWN }), GENERATION + 1);
-const acting = of(withBudget(cluster()));
+const acting = begin(cluster()).apply(withBudget).apply(of).snapshot;
 
 test.each([
   [

@@ -1,3 +1,4 @@
+import { begin } from "#kit/snapshots/begin.ts";
 import { claim, claimIdentity, cluster } from "#kit/snapshots/cluster.ts";
 import { withDyingClaims } from "#kit/snapshots/cluster-changes.ts";
 import { NEXT_MINOR, ON_DELETE, withCanary, withTurn } from "#kit/snapshots/cluster-rolling.ts";
@@ -46,7 +47,9 @@ testPlans("src/cluster/lifecycle", [
   },
   {
     name: "undoes pending restarts before the sleep also with strategy OnDelete",
-    given: withTurn(withTurn(tired({ spec: { ...NEXT_MINOR, ...ON_DELETE } }), "my-etcd-0"), "my-etcd-1"),
+    given: begin(tired({ spec: { ...NEXT_MINOR, ...ON_DELETE } }))
+      .apply(withTurn, "my-etcd-0")
+      .apply(withTurn, "my-etcd-1").snapshot,
     expect: "start-sleep: replacePeer my-etcd-0 fenced",
   },
   {

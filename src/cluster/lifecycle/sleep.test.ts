@@ -9,6 +9,7 @@ import { HealthLog } from "#cluster/members/health-log.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, withRemoval } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withAlarms, withMember, withStraggler } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -242,16 +243,20 @@ describe("the conditions of a cluster report", () => {
     const { version } = NEXT_MINOR;
     const lastRanOld = recording(fell, version, version, cluster().cluster.spec.version);
     expect(conditionsOf(lastRanOld)).toMatchObject({ UpToDate: "False Asleep" });
-    const stopping = withPod(withSleep(tired(), SLEEP), "my-etcd-0", {
-      metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" },
-    });
+    const stopping = begin(tired())
+      .apply(withSleep, SLEEP)
+      .apply(withPod, "my-etcd-0", {
+        metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" },
+      }).snapshot;
     expect(conditionsOf(stopping)).toMatchObject({ UpToDate: "True UpToDate" });
   });
 
   test("the progress of an update that a sleep interrupted", () => {
     const given = withUpdate(wanting(NEWER));
     const { update } = given.cluster.status!;
-    const fell = withSleep(wanted({ ...given, pods: new Map(), endpoints: new Map() }, 0), SLEEP);
+    const fell = begin({ ...given, pods: new Map(), endpoints: new Map() })
+      .apply(wanted, 0)
+      .apply(withSleep, SLEEP).snapshot;
     expect(statusOf(fell).update).toEqual(update);
     expect(statusOf(wanting(NEWER)).update).toBeDefined(); // computed for an awake cluster
     const last = withUpdate(asleep(), { updated: [] });
@@ -293,7 +298,7 @@ describe("the rules about sleep", () => {
     expect(startSleep.decide(withMember(tired(), THEIRS))).toMatchObject({
       because: "spec.replicas is 0: my-etcd-0, my-etcd-1, my-etcd-2 stop; their data and identity are kept",
     });
-    expect(wakeUp.decide(withMember(withSleep(cluster(), SLEEP), THEIRS))).toMatchObject({
+    expect(wakeUp.decide(begin(cluster()).apply(withSleep, SLEEP).apply(withMember, THEIRS).snapshot)).toMatchObject({
       because: "spec.replicas is 3: my-etcd-0, my-etcd-1, my-etcd-2 start again with their data",
     });
     expect(wakeUp.decide(asleep())).toBeUndefined();
@@ -316,20 +321,28 @@ describe("the rules about sleep", () => {
     const bootstrap = { initialClusterState: "Existing" } as PeerBootstrap;
     expect(startSleep.decide(withPeer(given, "my-etcd-2", { spec: { bootstrap } }))).toMatchObject(sleeps);
     const refused = { ...OLD, etcd: { extraArgs: { "data-dir": "/tmp" } } };
-    const ran = madeFrom(withPeer(given, "my-etcd-2", { spec: { previous: refused } }), "my-etcd-2", refused);
+    const ran = begin(given)
+      .apply(withPeer, "my-etcd-2", { spec: { previous: refused } })
+      .apply(madeFrom, "my-etcd-2", refused).snapshot;
     expect(startSleep.decide(ran)).toMatchObject(sleeps);
-    const same = madeFrom(withPeer(tired(), "my-etcd-2", { spec: { previous: OLD } }), "my-etcd-2", OLD);
+    const same = begin(tired())
+      .apply(withPeer, "my-etcd-2", { spec: { previous: OLD } })
+      .apply(madeFrom, "my-etcd-2", OLD).snapshot;
     expect(startSleep.decide(same)).toMatchObject(sleeps);
     // The data has the format of a later minor.
     const far = { ...OLD, version: "3.5.11" };
-    const ahead = madeFrom(withPeer(given, "my-etcd-2", { spec: { previous: far } }), "my-etcd-2", far);
+    const ahead = begin(given)
+      .apply(withPeer, "my-etcd-2", { spec: { previous: far } })
+      .apply(madeFrom, "my-etcd-2", far).snapshot;
     expect(startSleep.decide(ahead)).toMatchObject(sleeps);
   });
 
   test("leave a pending restart for the wake-up when its previous Secret is gone", () => {
     const shows = (secretName: string) => ({ peer: { provider: "Secret", secret: { name: secretName } } });
     const moved = goingTo(secured({}, shows("one"), { isOurs: false }), shows("two"));
-    const made = running(withMade(moved, { peer: { isOurs: false } }), ["my-etcd-1", "my-etcd-2"]);
+    const made = begin(moved)
+      .apply(withMade, { peer: { isOurs: false } })
+      .apply(running, ["my-etcd-1", "my-etcd-2"]).snapshot;
     const turned = withTurn(made, "my-etcd-0", templateIn(peerNamed(made, "my-etcd-1")!.spec));
     const spec = { ...turned.cluster.spec, replicas: 0 };
     const given = { ...turned, cluster: { ...turned.cluster, spec } };

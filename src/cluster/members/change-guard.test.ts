@@ -1,5 +1,6 @@
 import { fencedPeer, intendedPeer, joiningPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, LATER_ID, withArrival, withoutMember, withRemoval } from "#kit/snapshots/cluster.ts";
 import { stranger, withMember } from "#kit/snapshots/cluster-changes.ts";
 import { madeFrom, NEWER, OLD, ON_DELETE, wanting, withCrashing, withTurn } from "#kit/snapshots/cluster-rolling.ts";
@@ -79,7 +80,7 @@ promised(guards, {
     },
     {
       name: "a member that etcd no longer lists does not block adding a member",
-      given: withoutMember(withRemoval(settled, "my-etcd-2", "replacement"), "my-etcd-2"),
+      given: begin(settled).apply(withRemoval, "my-etcd-2", "replacement").apply(withoutMember, "my-etcd-2").snapshot,
       step: STEPS.addLearner,
       is: "allowed",
     },

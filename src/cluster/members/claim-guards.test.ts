@@ -2,6 +2,7 @@ import { QUARANTINE_FINALIZER, REMOVAL_ANNOTATION, RESTORED_FROM } from "#api/na
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { type Arrival, changedPeer, cluster, pod, withArrival, withoutMember } from "#kit/snapshots/cluster.ts";
 import {
   stranger,
@@ -62,7 +63,7 @@ type ClaimChange = NonNullable<Parameters<typeof withBoundLearner>[1]>;
 
 /** A learner that runs on a claim with a volume. */
 function learning(change?: ClaimChange): ClusterSnapshot {
-  return withBoundLearner(withArrival(settled, "my-etcd-3", "started"), change);
+  return begin(settled).apply(withArrival, "my-etcd-3", "started").apply(withBoundLearner, change).snapshot;
 }
 
 /** Claims with a data source. */
@@ -106,10 +107,9 @@ promised(guards, {
     },
     {
       name: "keeps the claim of a member that etcd lists with another URL",
-      given: withMember(
-        withoutMember(settled, "my-etcd-2"),
-        stranger({ id: m2!.id, peerUrls: ["http://elsewhere:2380"] }),
-      ),
+      given: begin(settled)
+        .apply(withoutMember, "my-etcd-2")
+        .apply(withMember, stranger({ id: m2!.id, peerUrls: ["http://elsewhere:2380"] })).snapshot,
       step: STEPS.releaseClaim,
       is: "forbidden",
     },
@@ -178,7 +178,7 @@ promised(guards, {
     },
     {
       name: "does not mark a learner for scale-down when spec.replicas asks for it",
-      given: asking(withArrival(settled, "my-etcd-3", "started"), { replicas: 4 }),
+      given: begin(settled).apply(withArrival, "my-etcd-3", "started").apply(asking, { replicas: 4 }).snapshot,
       step: { do: "markRemoval", peer: arrivingPeer("started"), removal: "scale-down" },
       is: "forbidden",
     },
@@ -190,7 +190,7 @@ promised(guards, {
     },
     {
       name: "marks a member without a volume as never started",
-      given: withUnboundLearner(withArrival(settled, "my-etcd-3", "added")),
+      given: begin(settled).apply(withArrival, "my-etcd-3", "added").apply(withUnboundLearner).snapshot,
       step: { do: "markRemoval", peer: arrivingPeer("added"), removal: "never-started" },
       is: "allowed",
     },
@@ -234,11 +234,9 @@ promised(guards, {
     },
     {
       name: "does not remove a promoted learner that is marked as never voted: its claim would be deleted",
-      given: changedPeer(
-        withEachMember(learning(), () => ({ isLearner: false })),
-        "my-etcd-3",
-        { annotations: { [REMOVAL_ANNOTATION]: "never-voted" } },
-      ),
+      given: begin(learning())
+        .apply(withEachMember, () => ({ isLearner: false }))
+        .apply(changedPeer, "my-etcd-3", { annotations: { [REMOVAL_ANNOTATION]: "never-voted" } }).snapshot,
       step: { do: "removeMember", ...learner },
       is: "forbidden",
     },
@@ -288,31 +286,35 @@ promised(guards, {
     },
     {
       name: "while scaling down to two, no member restarts when all claims are terminating",
-      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 2 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-0", "my-etcd-1", "my-etcd-2").apply(asking, { replicas: 2 })
+        .snapshot,
       step: restarting(settled, "my-etcd-1"),
       is: "forbidden",
     },
     {
       name: "while scaling down to two, the only member with a terminating claim may restart",
-      given: asking(withDyingClaims(settled, "my-etcd-1"), { replicas: 2 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-1").apply(asking, { replicas: 2 }).snapshot,
       step: restarting(settled, "my-etcd-1"),
       is: "allowed",
     },
     {
       name: "while scaling down to two, a member may restart when only the other claims are terminating",
-      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-2"), { replicas: 2 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-0", "my-etcd-2").apply(asking, { replicas: 2 }).snapshot,
       step: restarting(settled, "my-etcd-1"),
       is: "allowed",
     },
     {
       name: "a learner with a terminating claim may restart",
-      given: withDyingClaims(withUnboundLearner(withArrival(settled, learner.name, "added")), learner.name),
+      given: begin(settled)
+        .apply(withArrival, learner.name, "added")
+        .apply(withUnboundLearner)
+        .apply(withDyingClaims, learner.name).snapshot,
       step: { ...STEPS.restartPod, name: learner.name },
       is: "allowed",
     },
     {
       name: "an initial member with a terminating claim may restart when the claim has no volume",
-      given: withDyingClaims(withUnboundClaim(unstarted, "my-etcd-0"), "my-etcd-0"),
+      given: begin(unstarted).apply(withUnboundClaim, "my-etcd-0").apply(withDyingClaims, "my-etcd-0").snapshot,
       step: restarting(unstarted, "my-etcd-0"),
       is: "allowed",
     },
@@ -324,13 +326,15 @@ promised(guards, {
     },
     {
       name: "an initial member with a terminating claim may restart when etcd found its volume empty",
-      given: withDyingClaims(refusingItsVolume(unstarted, "my-etcd-0"), "my-etcd-0"),
+      given: begin(unstarted).apply(refusingItsVolume, "my-etcd-0").apply(withDyingClaims, "my-etcd-0").snapshot,
       step: restarting(unstarted, "my-etcd-0"),
       is: "allowed",
     },
     {
       name: "an initial member that never started may restart with a terminating claim",
-      given: withDyingClaims(withStraggler(cluster({ down: ["my-etcd-1"] }), { started: false }), "my-etcd-2"),
+      given: begin(cluster({ down: ["my-etcd-1"] }))
+        .apply(withStraggler, { started: false })
+        .apply(withDyingClaims, "my-etcd-2").snapshot,
       step: restarting(settled, "my-etcd-2"),
       is: "allowed",
     },
@@ -349,71 +353,87 @@ promised(guards, {
     { name: "a cluster may sleep when no claim is terminating", given: settled, step: STEPS.fallAsleep, is: "allowed" },
     {
       name: "no scale-down to one is recorded when all claims are terminating",
-      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 1 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-0", "my-etcd-1", "my-etcd-2").apply(asking, { replicas: 1 })
+        .snapshot,
       step: leavingOf(settled, "my-etcd-2"),
       is: "forbidden",
     },
     {
       name: "the member that a scale-down to one has chosen is not removed when all claims are terminating",
-      given: asking(markedToGo(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2")), { replicas: 1 }),
+      given: begin(settled)
+        .apply(withDyingClaims, "my-etcd-0", "my-etcd-1", "my-etcd-2")
+        .apply(markedToGo)
+        .apply(asking, { replicas: 1 }).snapshot,
       step: STEPS.removeMember,
       is: "forbidden",
     },
     {
       name: "a member may be removed for another reason than scale-down although all claims are terminating",
-      given: asking(markedToGo(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), "lost"), {
-        replicas: 1,
-      }),
+      given: begin(settled)
+        .apply(withDyingClaims, "my-etcd-0", "my-etcd-1", "my-etcd-2")
+        .apply(markedToGo, "lost")
+        .apply(asking, {
+          replicas: 1,
+        }).snapshot,
       step: STEPS.removeMember,
       is: "allowed",
     },
     {
       name: "the member that a scale-down to one has chosen may be removed when another claim stays",
-      given: asking(markedToGo(withDyingClaims(settled, "my-etcd-1", "my-etcd-2")), { replicas: 1 }),
+      given: begin(settled)
+        .apply(withDyingClaims, "my-etcd-1", "my-etcd-2")
+        .apply(markedToGo)
+        .apply(asking, { replicas: 1 }).snapshot,
       step: STEPS.removeMember,
       is: "allowed",
     },
     {
       name: "the replacement of a lost member may be recorded although all claims are terminating",
-      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 1 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-0", "my-etcd-1", "my-etcd-2").apply(asking, { replicas: 1 })
+        .snapshot,
       step: STEPS.markRemoval,
       is: "allowed",
     },
     {
       name: "a scale-down to one may remove a member with a terminating claim when another claim stays",
-      given: asking(withDyingClaims(settled, "my-etcd-1", "my-etcd-2"), { replicas: 1 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-1", "my-etcd-2").apply(asking, { replicas: 1 }).snapshot,
       step: leavingOf(settled, "my-etcd-2"),
       is: "allowed",
     },
     {
       name: "a scale-down to one may not remove the only member with a claim that stays",
-      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1"), { replicas: 1 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-0", "my-etcd-1").apply(asking, { replicas: 1 }).snapshot,
       step: leavingOf(settled, "my-etcd-2"),
       is: "forbidden",
     },
     {
       name: "a scale-down to three may remove a member although all claims are terminating",
-      given: asking(withDyingClaims(five, "my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3", "my-etcd-4"), {
-        replicas: 3,
-      }),
+      given: begin(five)
+        .apply(withDyingClaims, "my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3", "my-etcd-4")
+        .apply(asking, {
+          replicas: 3,
+        }).snapshot,
       step: leavingOf(five, "my-etcd-4"),
       is: "allowed",
     },
     {
       name: "a scale-down to two may not remove a member when only one other claim stays",
-      given: asking(withDyingClaims(settled, "my-etcd-1", "my-etcd-2"), { replicas: 2 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-1", "my-etcd-2").apply(asking, { replicas: 2 }).snapshot,
       step: leavingOf(settled, "my-etcd-2"),
       is: "forbidden",
     },
     {
       name: "a scale-down to two may remove the only member with a terminating claim",
-      given: asking(withDyingClaims(settled, "my-etcd-2"), { replicas: 2 }),
+      given: begin(settled).apply(withDyingClaims, "my-etcd-2").apply(asking, { replicas: 2 }).snapshot,
       step: leavingOf(settled, "my-etcd-2"),
       is: "allowed",
     },
     {
       name: "a scale-down to one may remove a member without a claim although the other claims are terminating",
-      given: asking(withDyingClaims(withoutClaims(lost, "my-etcd-1"), "my-etcd-0", "my-etcd-2"), { replicas: 1 }),
+      given: begin(lost)
+        .apply(withoutClaims, "my-etcd-1")
+        .apply(withDyingClaims, "my-etcd-0", "my-etcd-2")
+        .apply(asking, { replicas: 1 }).snapshot,
       step: leavingOf(lost, "my-etcd-1"),
       is: "allowed",
     },

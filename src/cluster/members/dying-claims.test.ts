@@ -6,6 +6,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { restartMember } from "#cluster/update/rules/restart-member.ts";
 import { restartStopped } from "#cluster/update/rules/restart-stopped.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { changedPeer, cluster, withBudget } from "#kit/snapshots/cluster.ts";
 import {
   stranger,
@@ -60,7 +61,10 @@ test("start-sleep reports which terminating claims keep the cluster from sleepin
 });
 
 test("with replicas 0 and a terminating claim, no lost member is replaced, and the plan gives advice", () => {
-  const lost = wanted(withDyingClaims(withoutClaims(lostMember, "my-etcd-1"), "my-etcd-0"), 0);
+  const lost = begin(lostMember)
+    .apply(withoutClaims, "my-etcd-1")
+    .apply(withDyingClaims, "my-etcd-0")
+    .apply(wanted, 0).snapshot;
   expect(planCluster(lost)).toMatchObject({
     next: "wait",
     rule: "sleep-keeps-members",
@@ -73,7 +77,12 @@ test("with replicas 0 and a terminating claim, no lost member is replaced, and t
 
 test.each<[string, ClusterSnapshot]>([
   ["lost its claim", withoutClaims(tired({ down: ["my-etcd-0"] }), "my-etcd-0")],
-  ["never started", wanted(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), 0)],
+  [
+    "never started",
+    begin(cluster({ down: ["my-etcd-2"] }))
+      .apply(withStraggler, { started: false })
+      .apply(wanted, 0).snapshot,
+  ],
 ])("one terminating claim of three prevents sleep when a second member %s", (_, given) => {
   expect(whySleepHeld(given)).toBeUndefined();
   expect(whySleepHeld(withDyingClaims(given, "my-etcd-1"))).toContain("1 of 3 members would be left with data");
@@ -89,10 +98,13 @@ test("whySleepHeld counts the data of a member that was added by hand once it ha
 
 test("no update restarts a member while terminating claims prevent sleep", () => {
   const turned = withTurn(wanting(NEWER), "my-etcd-1");
-  const awake = wanted(withDyingClaims(turned, "my-etcd-0", "my-etcd-1"), 0);
+  const awake = begin(turned).apply(withDyingClaims, "my-etcd-0", "my-etcd-1").apply(wanted, 0).snapshot;
   expect(planCluster(awake)).toMatchObject({ next: "settled" });
   expect(isSleepHeld(awake)).toBe(true);
-  const whole = wanted(withDyingClaims(withTurn(wanting(NEWER), "my-etcd-2"), "my-etcd-0", "my-etcd-1"), 0);
+  const whole = begin(wanting(NEWER))
+    .apply(withTurn, "my-etcd-2")
+    .apply(withDyingClaims, "my-etcd-0", "my-etcd-1")
+    .apply(wanted, 0).snapshot;
   expect(planCluster(whole)).toMatchObject({ next: "settled" });
   expect(isSleepHeld(wanted(awake, 3))).toBe(false);
   expect(isSleepHeld(tired())).toBe(false);
@@ -104,7 +116,7 @@ test("no update restarts a member while terminating claims prevent sleep", () =>
 
 const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 const down = all.reduce(
-  (given, name) => withTurn(withCrashing(given, name, 60_000), name),
+  (given, name) => begin(given).apply(withCrashing, name, 60_000).apply(withTurn, name).snapshot,
   wanting(NEWER, { down: all }),
 );
 
@@ -119,36 +131,40 @@ test("a crashing pod held for its terminating claim does not block the restart o
 test("a pod held for its terminating claim does not block restarts of other pods while scaling down", () => {
   const stopped = ["my-etcd-1", "my-etcd-4"];
   const given = stopped.reduce(
-    (before, name) => withTurn(withCrashing(before, name, 60_000), name),
+    (before, name) => begin(before).apply(withCrashing, name, 60_000).apply(withTurn, name).snapshot,
     wanting(NEWER, { replicas: 5, down: stopped }),
   );
-  const going = wanted(withDyingClaims(given, ...all, "my-etcd-3"), 2);
+  const going = begin(given)
+    .apply(withDyingClaims, ...all, "my-etcd-3")
+    .apply(wanted, 2).snapshot;
   expect(whyRestartHeld(going, "my-etcd-1")).toContain("1 of 2 members");
   expect(planCluster(going)).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-4" } });
 });
 
 test("restart-stopped proposes a held restart unless the cluster is scaling, and the guard reports why", () => {
-  const stopped = withTurn(
-    withCrashing(wanting(NEWER, { replicas: 2, down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
-    "my-etcd-1",
-  );
+  const stopped = begin(wanting(NEWER, { replicas: 2, down: ["my-etcd-1"] }))
+    .apply(withCrashing, "my-etcd-1", 60_000)
+    .apply(withTurn, "my-etcd-1").snapshot;
   // With a foreign voter, which is not dialled, the two are a quorum without it.
   const joined = withMember({ ...stopped, members: cluster({ replicas: 2 }).members }, THEIRS);
   const held = withDyingClaims(joined, "my-etcd-1");
   expect(restartStopped.decide(held)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
   expect(restartStopped.decide(wanted(held, 3))).toMatchObject({ next: "notice" });
-  const tiring = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
-  const asleep = wanted(withDyingClaims(tiring, "my-etcd-0", "my-etcd-1"), 0);
+  const tiring = begin(wanting(NEWER, { down: ["my-etcd-1"] }))
+    .apply(withCrashing, "my-etcd-1", 60_000)
+    .apply(withTurn, "my-etcd-1").snapshot;
+  const asleep = begin(tiring).apply(withDyingClaims, "my-etcd-0", "my-etcd-1").apply(wanted, 0).snapshot;
   expect(restartStopped.decide(asleep)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
 });
 
 test("without a quorum, a restart held for a terminating claim is reported whatever spec.replicas is", () => {
-  const one = withTurn(
-    withCrashing(wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", 60_000),
-    "my-etcd-0",
-  );
+  const one = begin(wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] }))
+    .apply(withCrashing, "my-etcd-0", 60_000)
+    .apply(withTurn, "my-etcd-0").snapshot;
   for (const replicas of [1, 3])
-    expect(planCluster(withBudget(wanted(withDyingClaims(one, "my-etcd-0"), replicas)))).toMatchObject({
+    expect(
+      planCluster(begin(one).apply(withDyingClaims, "my-etcd-0").apply(wanted, replicas).apply(withBudget).snapshot),
+    ).toMatchObject({
       next: "wait",
       rule: "dying-claim-is-held",
     });
@@ -160,14 +176,21 @@ test("isResizing ignores a member that was added by hand", () => {
 });
 
 test("a restart held for a terminating claim does not delay a scale-down", () => {
-  const turned = withDyingClaims(withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"), "my-etcd-1");
+  const turned = begin(wanting(NEWER, { replicas: 2 }))
+    .apply(withTurn, "my-etcd-1")
+    .apply(withDyingClaims, "my-etcd-1").snapshot;
   expect(planCluster(turned)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
-  expect(planCluster(withBudget(wanted(turned, 1)))).toMatchObject({ rule: "scale-down", step: { do: "markRemoval" } });
+  expect(planCluster(begin(turned).apply(wanted, 1).apply(withBudget).snapshot)).toMatchObject({
+    rule: "scale-down",
+    step: { do: "markRemoval" },
+  });
 });
 
 test("while scaling down, a restart held for a terminating claim is a notice and does not block other rules", () => {
-  const stopped = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
-  const going = wanted(withDyingClaims(stopped, "my-etcd-1", "my-etcd-2"), 2);
+  const stopped = begin(wanting(NEWER, { down: ["my-etcd-1"] }))
+    .apply(withCrashing, "my-etcd-1", 60_000)
+    .apply(withTurn, "my-etcd-1").snapshot;
+  const going = begin(stopped).apply(withDyingClaims, "my-etcd-1", "my-etcd-2").apply(wanted, 2).snapshot;
   expect(planCluster(wanted(going, 3))).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-1" } });
   const why = "1 of 2 members would be left with claims that stay";
   const plan = planCluster(withAlarms(going, { type: "NOSPACE", id: "ff" }));
@@ -178,15 +201,17 @@ test("while scaling down, a restart held for a terminating claim is a notice and
 });
 
 test("while scaling down, a member held for its terminating claim does not block the update of other members", () => {
-  const turned = withTurn(withTurn(wanting(NEWER), "my-etcd-1"), "my-etcd-0");
-  const going = wanted(withDyingClaims(turned, "my-etcd-1", "my-etcd-2"), 2);
+  const turned = begin(wanting(NEWER)).apply(withTurn, "my-etcd-1").apply(withTurn, "my-etcd-0").snapshot;
+  const going = begin(turned).apply(withDyingClaims, "my-etcd-1", "my-etcd-2").apply(wanted, 2).snapshot;
   expect(whyRestartHeld(going, "my-etcd-1")).toContain("1 of 2 members");
   expect(restartMember.decide(going)).toMatchObject({ step: { do: "moveLeader", from: "my-etcd-0" } });
   expect(restartMember.decide(wanted(going, 3))).toMatchObject({ step: { name: "my-etcd-1" } });
 });
 
 test("terminating claims hold back a scale-down but not the replacement of a lost member", () => {
-  const fewer = wanted(withDyingClaims(cluster(), ...all), 1);
+  const fewer = begin(cluster())
+    .apply(withDyingClaims, ...all)
+    .apply(wanted, 1).snapshot;
   const why =
     "claims my-etcd-0, my-etcd-1, my-etcd-2 are being deleted, and their data is lost when their pods end: 0 of 1 members would be left with claims that stay; make a backup and restore the previous spec.replicas. With three or more members, then delete their pods one after another: each member is replaced";
   expect(planCluster(fewer)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
@@ -197,7 +222,9 @@ test("terminating claims hold back a scale-down but not the replacement of a los
     because: "my-etcd-2 no longer has to be removed",
     step: { do: "markRemoval", removal: undefined },
   });
-  const gone = withDyingClaims(withoutClaims(lostMember, "my-etcd-1"), "my-etcd-0", "my-etcd-2");
+  const gone = begin(lostMember)
+    .apply(withoutClaims, "my-etcd-1")
+    .apply(withDyingClaims, "my-etcd-0", "my-etcd-2").snapshot;
   for (const replicas of [1, 3])
     expect(planCluster(wanted(gone, replicas))).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
 });

@@ -8,6 +8,7 @@ import { promoteLearner } from "#cluster/members/rules/promote-learner.ts";
 import { scaleUp } from "#cluster/members/rules/scale-up.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   ALWAYS_WELL,
   claim,
@@ -33,7 +34,9 @@ const wanted5 = cluster({ spec: { replicas: 5 } });
 
 /** Earlier attempts took this long, in milliseconds, and the cluster has not been Ready for two days. */
 const after = (snapshot: ClusterSnapshot, triesMs: number) =>
-  triedBefore(readySince(snapshot, "False", 48 * HOUR), triesMs);
+  begin(snapshot)
+    .apply(readySince, "False", 48 * HOUR)
+    .apply(triedBefore, triesMs).snapshot;
 
 function silent(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)) };
@@ -75,10 +78,13 @@ function refused(sickMs: number): ClusterSnapshot {
 /** A voter is lost, too. */
 function besideLost(snapshot: ClusterSnapshot): ClusterSnapshot {
   const pods = new Map([...snapshot.pods].filter(([name]) => name !== "my-etcd-1"));
-  return sickFor(silent({ ...snapshot, pods }, "my-etcd-1"), "my-etcd-1", 300_000);
+  return begin({ ...snapshot, pods })
+    .apply(silent, "my-etcd-1")
+    .apply(sickFor, "my-etcd-1", 300_000).snapshot;
 }
 
-const started = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
+const started = (knownMs: number) =>
+  begin(wanted5).apply(withArrival, "my-etcd-3", "started").apply(knownFor, LATER_ID, knownMs).snapshot;
 
 const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined }[] = [
   {
@@ -93,11 +99,9 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
   },
   {
     name: "that crashes repeatedly gets only ten minutes when a voter is lost",
-    given: sickFor(
-      silent({ ...after(crashing(11 * MINUTE), 9 * HOUR), pods: cluster({ down: ["my-etcd-1"] }).pods }, "my-etcd-1"),
-      "my-etcd-1",
-      300_000,
-    ),
+    given: begin({ ...after(crashing(11 * MINUTE), 9 * HOUR), pods: cluster({ down: ["my-etcd-1"] }).pods })
+      .apply(silent, "my-etcd-1")
+      .apply(sickFor, "my-etcd-1", 300_000).snapshot,
     expect: /could not be started within 10 min$/,
   },
   {
@@ -108,7 +112,10 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
   {
     name: "that participates without a name gets ten minutes",
     given: after(
-      unpublished(knownFor(withArrival(wanted5, "my-etcd-3", "added"), LATER_ID, 11 * MINUTE), "my-etcd-3"),
+      begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(knownFor, LATER_ID, 11 * MINUTE)
+        .apply(unpublished, "my-etcd-3").snapshot,
       9 * HOUR,
     ),
     expect: /did not become a voter within 10 min$/,
@@ -130,7 +137,7 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
   },
   {
     name: "with a running container is not removed for a lost voter",
-    given: besideLost(sick(crashing(MINUTE), HOUR)),
+    given: begin(crashing(MINUTE)).apply(sick, HOUR).apply(besideLost).snapshot,
     expect: undefined,
   },
   {
@@ -152,11 +159,9 @@ for (const { name, given: snapshot, expect: wanted } of given) {
   });
 }
 
-const leavingToo = withRemoval(
-  withArrival(cluster({ replicas: 5, spec: { replicas: 6 } }), "my-etcd-5", "started"),
-  "my-etcd-1",
-  "replacement",
-);
+const leavingToo = begin(cluster({ replicas: 5, spec: { replicas: 6 } }))
+  .apply(withArrival, "my-etcd-5", "started")
+  .apply(withRemoval, "my-etcd-1", "replacement").snapshot;
 
 test("one-at-a-time: a learner, but no voter, may be removed while another member is leaving", () => {
   const peer = leavingToo.peers.find(({ metadata }) => metadata.name === "my-etcd-5")!;
@@ -212,15 +217,17 @@ test("claims: a claim with a data source may hold data before it has a volume", 
 
 test("scale-up: with two members down, rechecks at the interval for the member that went down last", () => {
   const intent = withArrival(wanted5, "my-etcd-3", "intended");
-  const missing = silent(silent(intent, "my-etcd-1"), "my-etcd-2");
+  const missing = begin(intent).apply(silent, "my-etcd-1").apply(silent, "my-etcd-2").snapshot;
   expect(scaleUp.decide(missing)).toMatchObject({ next: "wait", recheckAfterMs: 1_000 });
-  const lasting = sickFor(sickFor(missing, "my-etcd-1", 50_000), "my-etcd-2", 20_000);
+  const lasting = begin(missing).apply(sickFor, "my-etcd-1", 50_000).apply(sickFor, "my-etcd-2", 20_000).snapshot;
   expect(scaleUp.decide(lasting)).toMatchObject({ next: "wait", recheckAfterMs: 2_000 });
 });
 
 test("give-up-learner: a voter that never started is not removed because of its own loss", () => {
   // A voter that was added by hand or promoted, and never started.
-  const { members, ...rest } = knownFor(withArrival(wanted5, "my-etcd-3", "added"), LATER_ID, 1_000);
+  const { members, ...rest } = begin(wanted5)
+    .apply(withArrival, "my-etcd-3", "added")
+    .apply(knownFor, LATER_ID, 1_000).snapshot;
   if (members.is !== "present") throw new Error("the members are listed");
   const voters = members.value.members.map((member) => ({ ...member, isLearner: false }));
   const unbound = claim("my-etcd-3", { "etcd.improbable.io/member-id": LATER_ID }, { bound: false });

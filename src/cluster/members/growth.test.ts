@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { withBudget } from "#kit/snapshots/cluster.ts";
 import { NEWER } from "#kit/snapshots/cluster-rolling.ts";
 import { asking } from "#kit/snapshots/cluster-steps.ts";
@@ -55,7 +56,7 @@ describe.each([1, 2])("growth from %i members to three", (have) => {
   });
 
   test("a version change waits until the new members have joined", () => {
-    const edited = withBudget(asking(made(have), { replicas: 3, version: NEWER.version }));
+    const edited = begin(made(have)).apply(asking, { replicas: 3, version: NEWER.version }).apply(withBudget).snapshot;
     expect(planCluster(edited)).toMatchObject({ next: "wait", rule: "restart-keeps-quorum" });
   });
 });

@@ -1,4 +1,5 @@
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, sickFor, unpublished } from "#kit/snapshots/cluster.ts";
 import {
   withAlarms,
@@ -15,11 +16,10 @@ import type { Pod } from "#kube/kinds.ts";
 const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
 const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 /** Two of three have joined. The third is listed, has never started, and its claim has no volume. */
-const stragglerLost = sickFor(
-  withUnboundClaim(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), "my-etcd-2"),
-  "my-etcd-2",
-  300_000,
-);
+const stragglerLost = begin(cluster({ down: ["my-etcd-2"] }))
+  .apply(withStraggler, { started: false })
+  .apply(withUnboundClaim, "my-etcd-2")
+  .apply(sickFor, "my-etcd-2", 300_000).snapshot;
 
 /** The member's container has stopped at the fence. */
 function withLastWords(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
@@ -54,15 +54,15 @@ testPlans(
     },
     {
       name: "replaces a corrupt member although it participates",
-      given: withAlarms(unpublished(sickFor(cluster(), "my-etcd-1", 10_000), "my-etcd-1"), {
+      given: begin(cluster()).apply(sickFor, "my-etcd-1", 10_000).apply(unpublished, "my-etcd-1").apply(withAlarms, {
         type: "CORRUPT",
         id: m1Id,
-      }),
+      }).snapshot,
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
     {
       name: "never replaces a participating member, however long it serves no clients",
-      given: unpublished(sickFor(cluster(), "my-etcd-1", 3_000_000), "my-etcd-1"),
+      given: begin(cluster()).apply(sickFor, "my-etcd-1", 3_000_000).apply(unpublished, "my-etcd-1").snapshot,
       expect: "warn: await-health",
     },
     {
@@ -77,22 +77,29 @@ testPlans(
     },
     {
       name: "deletes an intent, which waits for the lost member, before it replaces the member",
-      given: withIntent(sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000)),
+      given: begin(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }))
+        .apply(sickFor, "my-etcd-1", 300_000)
+        .apply(withIntent).snapshot,
       expect: "replace-lost: deletePeer my-etcd-3",
     },
     {
       name: "replaces a lost member without a claim after ten seconds",
-      given: withoutClaim(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+      given: begin(cluster({ down: ["my-etcd-1"] }))
+        .apply(sickFor, "my-etcd-1", 10_000)
+        .apply(withoutClaim, "my-etcd-1").snapshot,
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
     {
       name: "replaces a corrupt member after ten seconds",
-      given: withAlarms(sickFor(cluster(), "my-etcd-1", 10_000), { type: "CORRUPT", id: m1Id }),
+      given: begin(cluster()).apply(sickFor, "my-etcd-1", 10_000).apply(withAlarms, { type: "CORRUPT", id: m1Id })
+        .snapshot,
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
     {
       name: "replaces a lost member that stopped on an empty volume after ten seconds",
-      given: withLastWords(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+      given: begin(cluster({ down: ["my-etcd-1"] }))
+        .apply(sickFor, "my-etcd-1", 10_000)
+        .apply(withLastWords, "my-etcd-1").snapshot,
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
     { name: "waits for a member that is down", given: cluster({ down: ["my-etcd-1"] }), expect: "wait: await-health" },

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { awaitHealth } from "#cluster/members/rules/await-health.ts";
 import { replaceLost } from "#cluster/members/rules/replace-lost.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { ALWAYS_WELL, cluster, sickFor, unpublished, withRemoval } from "#kit/snapshots/cluster.ts";
 import { dialled, THEIRS, withJoined, withMember, withoutClaim } from "#kit/snapshots/cluster-changes.ts";
 
@@ -34,7 +35,7 @@ const waits: { name: string; given: ClusterSnapshot; expect: object }[] = [
   },
   {
     name: "with two members down, rechecks at the interval for the member that went down last",
-    given: sickFor(sickFor(twoDown, "my-etcd-1", 80_000), "my-etcd-3", 30_000),
+    given: begin(twoDown).apply(sickFor, "my-etcd-1", 80_000).apply(sickFor, "my-etcd-3", 30_000).snapshot,
     expect: { because: "waiting for my-etcd-1, my-etcd-3 to be healthy again", recheckAfterMs: 3_000 },
   },
   {
@@ -57,17 +58,19 @@ const waits: { name: string; given: ClusterSnapshot; expect: object }[] = [
   },
   {
     name: "rechecks an initial member that has yet to join by how long its container has run",
-    given: sickFor(dialled(withJoined(away, 2), "my-etcd-2", 5_000), "my-etcd-2", 50_000),
+    given: begin(away).apply(withJoined, 2).apply(dialled, "my-etcd-2", 5_000).apply(sickFor, "my-etcd-2", 50_000)
+      .snapshot,
     expect: { recheckAfterMs: 500 },
   },
   {
     name: "rechecks an initial member that has yet to join at least as often as any other member",
-    given: sickFor(dialled(withJoined(away, 2), "my-etcd-2", 50_000), "my-etcd-2", 20_000),
+    given: begin(away).apply(withJoined, 2).apply(dialled, "my-etcd-2", 50_000).apply(sickFor, "my-etcd-2", 20_000)
+      .snapshot,
     expect: { recheckAfterMs: 2_000 },
   },
   {
     name: "rechecks an initial member that has joined by how long it has been down",
-    given: sickFor(dialled(down, "my-etcd-1", 5_000), "my-etcd-1", 50_000),
+    given: begin(down).apply(dialled, "my-etcd-1", 5_000).apply(sickFor, "my-etcd-1", 50_000).snapshot,
     expect: { recheckAfterMs: 5_000 },
   },
   {

@@ -3,6 +3,7 @@ import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { askedIn } from "#api/revision.ts";
 import { unknown } from "#base/observed.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   calm,
   claim,
@@ -207,18 +208,24 @@ test("health log: the time of an unproven canary does not count as lost", () => 
     silentForMs: 10_000,
     lostForMs: 0,
   });
-  const proven = withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2");
+  const proven = begin(wanting(NEWER)).apply(withUpdated, "my-etcd-1").apply(withCanary, "my-etcd-2").snapshot;
   expect(after([proven, 0], [proven, 5_000], [proven, 5_000])).toMatchObject({ lostForMs: 10_000 });
 });
 
 test("health log: the start timeout of a member that an update has just restarted does not count as lost", () => {
-  const proven = withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2"), { proven: true });
+  const proven = begin(wanting(NEWER))
+    .apply(withUpdated, "my-etcd-1")
+    .apply(withCanary, "my-etcd-2")
+    .apply(withUpdate, { proven: true }).snapshot;
   const young = { ...proven, takenAtMs: Date.parse("2026-01-01T11:09:59Z") };
   expect(after([young, 0], [young, 5_000], [young, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
 });
 
 describe("health log: a member that an update restarted, with pods that are recreated repeatedly,", () => {
-  const proven = withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2"), { proven: true });
+  const proven = begin(wanting(NEWER))
+    .apply(withUpdated, "my-etcd-1")
+    .apply(withCanary, "my-etcd-2")
+    .apply(withUpdate, { proven: true }).snapshot;
   const { memberTimeoutMs } = proven;
   const STEP_MS = 10_000;
   /** What is observed: its pod is recreated at this interval, in milliseconds. */
@@ -259,10 +266,10 @@ describe("health log: a member that an update restarted, with pods that are recr
   });
 
   test("gets its start timeout again with another template", () => {
-    const other = withUpdate(
-      withCanary(withUpdated(wanting({ ...NEWER, version: "3.6.9" }), "my-etcd-1"), "my-etcd-2"),
-      { proven: true },
-    );
+    const other = begin(wanting({ ...NEWER, version: "3.6.9" }))
+      .apply(withUpdated, "my-etcd-1")
+      .apply(withCanary, "my-etcd-2")
+      .apply(withUpdate, { proven: true }).snapshot;
     const log = new HealthLog();
     looks(log, 0, memberTimeoutMs - STEP_MS, ofFive);
     const otherwise = (ms: number) => seenAt(ms, HALF_MS, other);
@@ -318,7 +325,9 @@ test("health log: podlessForMs counts consecutive time without a pod", () => {
 
 test("health log: lostForMs keeps its value during a canary's attempt and continues after the rollback", () => {
   const tried = withCanary(wanting(NEWER), "my-etcd-2");
-  const back = withStop(withTurn(tried, "my-etcd-2", askedIn(down.cluster.spec, undefined)), "my-etcd-2");
+  const back = begin(tried)
+    .apply(withTurn, "my-etcd-2", askedIn(down.cluster.spec, undefined))
+    .apply(withStop, "my-etcd-2").snapshot;
   const seen = after([down, 0], [down, 5_000], [tried, 5_000], [tried, 5_000], [back, 5_000], [back, 5_000]);
   expect(seen).toMatchObject({ sickForMs: 25_000, lostForMs: 10_000 });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { present } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { claim, claimIdentity, cluster, endpointStatus, LATER_ID, pod, withArrival } from "#kit/snapshots/cluster.ts";
 import { withEachMember } from "#kit/snapshots/cluster-changes.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -42,18 +43,21 @@ const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   { name: "with an unbound claim never ran", given: withClaim(added, false), expect: true },
   {
     name: "with a container that never started never ran",
-    given: withPod(withClaim(added, true), { hasRun: false }),
+    given: begin(added).apply(withClaim, true).apply(withPod, { hasRun: false }).snapshot,
     expect: true,
   },
   {
     name: "with a container that has started may hold data",
-    given: withPod(withClaim(added, true), { hasRun: true }),
+    given: begin(added).apply(withClaim, true).apply(withPod, { hasRun: true }).snapshot,
     expect: false,
   },
   { name: "with a volume and without a pod may hold data", given: withClaim(added, true), expect: false },
   {
     name: "with a vote and a volume may hold data",
-    given: withEachMember(withPod(withClaim(added, true), { hasRun: false }), () => ({ isLearner: false })),
+    given: begin(added)
+      .apply(withClaim, true)
+      .apply(withPod, { hasRun: false })
+      .apply(withEachMember, () => ({ isLearner: false })).snapshot,
     expect: false,
   },
   {
@@ -92,15 +96,19 @@ function saying(snapshot: ClusterSnapshot, reason: string): ClusterSnapshot {
 
 const waiting: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   { name: "with a volume and without a pod lacks only a pod", given: withClaim(added, true), expect: true },
-  { name: "with a refused pod lacks only a pod", given: saying(withClaim(added, true), "PodPending"), expect: true },
+  {
+    name: "with a refused pod lacks only a pod",
+    given: begin(added).apply(withClaim, true).apply(saying, "PodPending").snapshot,
+    expect: true,
+  },
   {
     name: "with a taken name lacks more than a pod: a new member has another name",
-    given: saying(withClaim(added, true), "NameTaken"),
+    given: begin(added).apply(withClaim, true).apply(saying, "NameTaken").snapshot,
     expect: false,
   },
   {
     name: "that has a pod lacks something other than a pod",
-    given: withPod(withClaim(added, true), { hasRun: false }),
+    given: begin(added).apply(withClaim, true).apply(withPod, { hasRun: false }).snapshot,
     expect: false,
   },
   {
@@ -111,7 +119,9 @@ const waiting: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   { name: "without a claim lacks more than a pod", given: added, expect: false },
   {
     name: "that is a voter does not count as lacking only a pod",
-    given: withEachMember(withClaim(added, true), () => ({ isLearner: false })),
+    given: begin(added)
+      .apply(withClaim, true)
+      .apply(withEachMember, () => ({ isLearner: false })).snapshot,
     expect: false,
   },
 ];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, LATER_ID, unpublished, withArrival, withRemoval } from "#kit/snapshots/cluster.ts";
 import { withAlarms, withDyingClaims, withoutClaim } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -82,11 +83,9 @@ describe("the data", () => {
     },
     {
       name: "is lost when bootstrap flags stopped etcd on an empty volume, whatever alarm is raised",
-      given: withPod(
-        withAlarms(down, { type: "CORRUPT", id: memberNamed(down, NAME)!.id }),
-        NAME,
-        ended("member has already been bootstrapped"),
-      ),
+      given: begin(down)
+        .apply(withAlarms, { type: "CORRUPT", id: memberNamed(down, NAME)!.id })
+        .apply(withPod, NAME, ended("member has already been bootstrapped")).snapshot,
       is: { fault: "emptyVolume", isLost: true },
     },
     {

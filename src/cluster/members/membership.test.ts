@@ -7,6 +7,7 @@ import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   changedPeer,
   claim,
@@ -76,10 +77,12 @@ function outageWith(snapshot: ClusterSnapshot, more: { name: string; id: string 
  * The third initial member is listed and has never started, its claim has no volume, and it was observed for this long.
  */
 function neverCame(lostMs: number): ClusterSnapshot {
-  const down = withEachMember(withJoined(cluster({ down: ["my-etcd-2"] }), 2), ({ name, clientUrls }) => ({
-    clientUrls: name === "my-etcd-2" ? [] : clientUrls,
-  }));
-  return sickFor(withUnboundClaim(down, "my-etcd-2"), "my-etcd-2", lostMs);
+  const down = begin(cluster({ down: ["my-etcd-2"] }))
+    .apply(withJoined, 2)
+    .apply(withEachMember, ({ name, clientUrls }) => ({
+      clientUrls: name === "my-etcd-2" ? [] : clientUrls,
+    })).snapshot;
+  return begin(down).apply(withUnboundClaim, "my-etcd-2").apply(sickFor, "my-etcd-2", lostMs).snapshot;
 }
 
 function withIndexes(snapshot: ClusterSnapshot, indexes: Readonly<Record<string, number>>): ClusterSnapshot {
@@ -103,8 +106,10 @@ const abdicating = withRemoval(
 );
 
 const stuck = (knownMs: number) =>
-  knownFor(withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added")), LATER_ID, knownMs);
-const slow = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
+  begin(wanted5).apply(withArrival, "my-etcd-3", "added").apply(withUnboundLearner).apply(knownFor, LATER_ID, knownMs)
+    .snapshot;
+const slow = (knownMs: number) =>
+  begin(wanted5).apply(withArrival, "my-etcd-3", "started").apply(knownFor, LATER_ID, knownMs).snapshot;
 /** A voter that has been lost long enough to be replaced. */
 function withLost(snapshot: ClusterSnapshot): ClusterSnapshot {
   const [, voter] = snapshot.cluster.status!.identity!.initialMembers;
@@ -113,60 +118,68 @@ function withLost(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...down, histories: new Map([...down.histories, ...sickFor(down, voter!.name, 300_000).histories]) };
 }
 const hours = (count: number) => count * 3_600_000;
-const unsure = withRemoval(
-  sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 20_000),
-  "my-etcd-1",
-  "replacement",
-);
+const unsure = begin(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }))
+  .apply(sickFor, "my-etcd-1", 20_000)
+  .apply(withRemoval, "my-etcd-1", "replacement").snapshot;
 
 const cases: Record<string, readonly { name: string; given: ClusterSnapshot; expect: string }[]> = {
   "remove-member": [
     {
       name: "removes a learner that is recorded for replacement",
-      given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "started").apply(withRemoval, "my-etcd-3", "replacement")
+        .snapshot,
       expect: "removeMember my-etcd-3",
     },
     {
       name: "removes a learner that is recorded as never started",
-      given: withRemoval(withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", "never-started"),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(withUnboundLearner)
+        .apply(withRemoval, "my-etcd-3", "never-started").snapshot,
       expect: "removeMember my-etcd-3",
     },
     {
       name: "cancels the removal of a learner that is recorded as never started but has started",
-      given: withRemoval(
-        withUnboundLearner(withArrival(wanted5, "my-etcd-3", "started")),
-        "my-etcd-3",
-        "never-started",
-      ),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "started")
+        .apply(withUnboundLearner)
+        .apply(withRemoval, "my-etcd-3", "never-started").snapshot,
       expect: "markRemoval my-etcd-3 none",
     },
     {
       name: "removes a learner that is recorded as never voted",
-      given: withRemoval(withBoundLearner(withArrival(wanted5, "my-etcd-3", "started")), "my-etcd-3", "never-voted"),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "started")
+        .apply(withBoundLearner)
+        .apply(withRemoval, "my-etcd-3", "never-voted").snapshot,
       expect: "removeMember my-etcd-3",
     },
     {
       name: "cancels the removal of a learner that is recorded as never voted but was promoted",
-      given: withRemoval(
-        withEachMember(withBoundLearner(withArrival(wanted5, "my-etcd-3", "started")), () => ({ isLearner: false })),
-        "my-etcd-3",
-        "never-voted",
-      ),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "started")
+        .apply(withBoundLearner)
+        .apply(withEachMember, () => ({ isLearner: false }))
+        .apply(withRemoval, "my-etcd-3", "never-voted").snapshot,
       expect: "markRemoval my-etcd-3 none",
     },
     {
       name: "cancels the removal of a lost voter that is recorded as never voted",
-      given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "never-voted"),
+      given: begin(cluster({ down: ["my-etcd-1"] }))
+        .apply(sickFor, "my-etcd-1", 300_000)
+        .apply(withRemoval, "my-etcd-1", "never-voted").snapshot,
       expect: "markRemoval my-etcd-1 none",
     },
     {
       name: "removes a surplus learner",
-      given: withRemoval(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3", "scale-down"),
+      given: begin(settled).apply(withArrival, "my-etcd-3", "started").apply(withRemoval, "my-etcd-3", "scale-down")
+        .snapshot,
       expect: "removeMember my-etcd-3",
     },
     {
       name: "cancels the scale-down of a learner when spec.replicas asks for it again",
-      given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "scale-down"),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "started").apply(withRemoval, "my-etcd-3", "scale-down")
+        .snapshot,
       expect: "markRemoval my-etcd-3 none",
     },
     {
@@ -192,7 +205,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     {
       name: "removes a member without a claim even when spec.replacement.policy is Never",
       given: {
-        ...withoutClaim(sickFor(unsure, "my-etcd-1", 10_000), "my-etcd-1"),
+        ...begin(unsure).apply(sickFor, "my-etcd-1", 10_000).apply(withoutClaim, "my-etcd-1").snapshot,
         replaceAfterMs: Number.POSITIVE_INFINITY,
       },
       expect: "removeMember my-etcd-1",
@@ -200,7 +213,8 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     {
       name: "removes a learner recorded for replacement even when spec.replacement.policy is Never",
       given: {
-        ...withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+        ...begin(wanted5).apply(withArrival, "my-etcd-3", "started").apply(withRemoval, "my-etcd-3", "replacement")
+          .snapshot,
         replaceAfterMs: Number.POSITIVE_INFINITY,
       },
       expect: "removeMember my-etcd-3",
@@ -244,9 +258,11 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "fences a later member that participates even when etcd does not list it as started",
-      given: withEachMember(withArrival(wanted5, "my-etcd-3", "started"), ({ isLearner, clientUrls }) => ({
-        clientUrls: isLearner ? [] : clientUrls,
-      })),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "started")
+        .apply(withEachMember, ({ isLearner, clientUrls }) => ({
+          clientUrls: isLearner ? [] : clientUrls,
+        })).snapshot,
       expect: "replacePeer my-etcd-3",
     },
     {
@@ -256,12 +272,15 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "does not fence another member's EtcdPeer of the same name",
-      given: withPeer(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", { memberID: "abc" }),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "started").apply(withPeer, "my-etcd-3", { memberID: "abc" })
+        .snapshot,
       expect: "nothing",
     },
     {
       name: "does not fence a later member without a member list",
-      given: outageWith(withArrival(wanted5, "my-etcd-3", "added"), { name: "my-etcd-3", id: LATER_ID }),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(outageWith, { name: "my-etcd-3", id: LATER_ID }).snapshot,
       expect: "nothing",
     },
   ],
@@ -275,12 +294,9 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       name: "proposes the first of several members when guards forbid all of them",
       given: ["my-etcd-0", "my-etcd-1"].reduce(
         (given, name) => withRelease(given, name, "3.4.1"),
-        recording(
-          withoutPeers(cluster({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }), "my-etcd-0", "my-etcd-1"),
-          undefined,
-          undefined,
-          "3.6.16",
-        ),
+        begin(cluster({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }))
+          .apply(withoutPeers, "my-etcd-0", "my-etcd-1")
+          .apply(recording, undefined, undefined, "3.6.16").snapshot,
       ),
       expect: "createPeer my-etcd-0",
     },
@@ -291,35 +307,35 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "recreates the EtcdPeer of a later member",
-      given: withoutPeers(
-        withEachMember(withArrival(wanted5, "my-etcd-3", "synced"), () => ({ isLearner: false })),
-        "my-etcd-3",
-      ),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(withEachMember, () => ({ isLearner: false }))
+        .apply(withoutPeers, "my-etcd-3").snapshot,
       expect: "createPeer my-etcd-3",
     },
     {
       name: "does not recreate the EtcdPeer of a later member that has not started",
-      given: withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added", { peer: false })),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "added", { peer: false }).apply(withUnboundLearner)
+        .snapshot,
       expect: "nothing",
     },
     {
       name: "does not recreate the EtcdPeer of a member that was added again with another ID",
-      given: withoutPeers(
-        withEachMember(settled, ({ name }) =>
+      given: begin(settled)
+        .apply(withEachMember, ({ name }) =>
           name === "my-etcd-1" ? { id: memberIdFromHex(LATER_ID), name: "", clientUrls: [] } : {},
-        ),
-        "my-etcd-1",
-      ),
+        )
+        .apply(withoutPeers, "my-etcd-1").snapshot,
       expect: "nothing",
     },
     {
       name: "does not recreate the EtcdPeer of an initial member before it is recorded as joined",
-      given: withoutPeers(withJoined(settled, 2), "my-etcd-2"),
+      given: begin(settled).apply(withJoined, 2).apply(withoutPeers, "my-etcd-2").snapshot,
       expect: "nothing",
     },
     {
       name: "without a member list, recreates the EtcdPeer of a recorded member that has a claim",
-      given: outageWith(withUnboundLearner(wanted5), { name: "my-etcd-3", id: LATER_ID }),
+      given: begin(wanted5).apply(withUnboundLearner).apply(outageWith, { name: "my-etcd-3", id: LATER_ID }).snapshot,
       expect: "createPeer my-etcd-3",
     },
   ],
@@ -343,9 +359,9 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "does not promote a voter that has not started",
-      given: withEachMember(withArrival(wanted5, "my-etcd-3", "synced"), ({ isLearner }) =>
-        isLearner ? { isLearner: false, clientUrls: [] } : {},
-      ),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(withEachMember, ({ isLearner }) => (isLearner ? { isLearner: false, clientUrls: [] } : {})).snapshot,
       expect: "nothing",
     },
   ],
@@ -357,33 +373,39 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "ignores an EtcdPeer that is already being deleted",
-      given: withDyingPeer(withoutMember(settled, "my-etcd-2"), "my-etcd-2"),
+      given: begin(settled).apply(withoutMember, "my-etcd-2").apply(withDyingPeer, "my-etcd-2").snapshot,
       expect: "nothing",
     },
     {
       name: "deletes an intent that has a cleanup finalizer",
-      given: changedPeer(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3", {
-        finalizers: [CLEANUP_FINALIZER],
-      }),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "intended")
+        .apply(changedPeer, "my-etcd-3", {
+          finalizers: [CLEANUP_FINALIZER],
+        }).snapshot,
       expect: "deletePeer my-etcd-3",
     },
   ],
   "identify-member": [
     {
       name: "records the member ID in an intent after etcd has added its member",
-      given: withIntent(withArrival(wanted5, "my-etcd-3", "added")),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "added").apply(withIntent).snapshot,
       expect: "replacePeer my-etcd-3",
     },
     {
       name: "ignores an intent that is being deleted, although etcd has added its member",
-      given: withDyingPeer(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "added").apply(withIntent).apply(withDyingPeer, "my-etcd-3")
+        .snapshot,
       expect: "nothing",
     },
     {
       name: "ignores an intent with a cleanup finalizer, although etcd has added its member",
-      given: changedPeer(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", {
-        finalizers: [CLEANUP_FINALIZER],
-      }),
+      given: begin(wanted5)
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(withIntent)
+        .apply(changedPeer, "my-etcd-3", {
+          finalizers: [CLEANUP_FINALIZER],
+        }).snapshot,
       expect: "nothing",
     },
   ],
@@ -395,28 +417,27 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "does not record a second removal of a learner",
-      given: withRemoval(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+      given: begin(settled).apply(withArrival, "my-etcd-3", "started").apply(withRemoval, "my-etcd-3", "replacement")
+        .snapshot,
       expect: "nothing",
     },
   ],
   "replace-lost": [
     {
       name: "does not delete an intent that is already being deleted",
-      given: withDyingPeer(
-        withArrival(
-          sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
-          "my-etcd-3",
-          "intended",
-        ),
-        "my-etcd-3",
-      ),
+      given: begin(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }))
+        .apply(sickFor, "my-etcd-1", 300_000)
+        .apply(withArrival, "my-etcd-3", "intended")
+        .apply(withDyingPeer, "my-etcd-3").snapshot,
       expect: "markRemoval my-etcd-1 replacement",
     },
   ],
   "scale-down": [
     {
       name: "does not delete an intent that is already being deleted",
-      given: withDyingPeer(withArrival(cluster({ spec: { replicas: 1 } }), "my-etcd-3", "intended"), "my-etcd-3"),
+      given: begin(cluster({ spec: { replicas: 1 } }))
+        .apply(withArrival, "my-etcd-3", "intended")
+        .apply(withDyingPeer, "my-etcd-3").snapshot,
       expect: "markRemoval my-etcd-2 scale-down",
     },
     {
@@ -428,12 +449,13 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   "scale-up": [
     {
       name: "does not report a managed learner as foreign",
-      given: withArrival(withArrival(wanted5, "my-etcd-3", "synced"), "my-etcd-4", "intended"),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "synced").apply(withArrival, "my-etcd-4", "intended")
+        .snapshot,
       expect: "addLearner my-etcd-4",
     },
     {
       name: "does not delete an intent that is already being deleted",
-      given: withDyingPeer(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3"),
+      given: begin(settled).apply(withArrival, "my-etcd-3", "intended").apply(withDyingPeer, "my-etcd-3").snapshot,
       expect: "nothing",
     },
     {
@@ -458,7 +480,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "deletes an intent when a cached claim has its name",
-      given: withBoundLearner(withArrival(wanted5, "my-etcd-3", "intended")),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "intended").apply(withBoundLearner).snapshot,
       expect: "deletePeer my-etcd-3",
     },
     {
@@ -468,7 +490,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "waits for the name of an EtcdPeer that is being deleted",
-      given: withDyingPeer(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3"),
+      given: begin(wanted5).apply(withArrival, "my-etcd-3", "intended").apply(withDyingPeer, "my-etcd-3").snapshot,
       expect: "wait",
     },
   ],
@@ -506,7 +528,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
     },
     {
       name: "removes a started learner that did not catch up in ten minutes, however long earlier attempts took",
-      given: withBoundLearner(triedBefore(slow(600_100), hours(9))),
+      given: begin(slow(600_100)).apply(triedBefore, hours(9)).apply(withBoundLearner).snapshot,
       expect: "markRemoval my-etcd-3 never-voted",
     },
     {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { present } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, endpointStatus, pod, sickFor } from "#kit/snapshots/cluster.ts";
 import { withoutClaim } from "#kit/snapshots/cluster-changes.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -45,17 +46,20 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
   },
   {
     name: "no member without a claim that has been lost for less than ten seconds",
-    given: withoutClaim(sickFor(down, "my-etcd-1", 9_999), "my-etcd-1"),
+    given: begin(down).apply(sickFor, "my-etcd-1", 9_999).apply(withoutClaim, "my-etcd-1").snapshot,
     expect: [],
   },
   {
     name: "a member without a claim that has been lost for ten seconds",
-    given: withoutClaim(sickFor(down, "my-etcd-1", 10_000), "my-etcd-1"),
+    given: begin(down).apply(sickFor, "my-etcd-1", 10_000).apply(withoutClaim, "my-etcd-1").snapshot,
     expect: ["my-etcd-1"],
   },
   {
     name: "no member before spec.replacement.after is over, even without a claim",
-    given: { ...withoutClaim(sickFor(down, "my-etcd-1", 4_999), "my-etcd-1"), replaceAfterMs: 5_000 },
+    given: {
+      ...begin(down).apply(sickFor, "my-etcd-1", 4_999).apply(withoutClaim, "my-etcd-1").snapshot,
+      replaceAfterMs: 5_000,
+    },
     expect: [],
   },
   {
@@ -71,7 +75,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
   {
     name: "a member without a claim even when spec.replacement.policy is Never",
     given: {
-      ...withoutClaim(sickFor(down, "my-etcd-1", 10_000), "my-etcd-1"),
+      ...begin(down).apply(sickFor, "my-etcd-1", 10_000).apply(withoutClaim, "my-etcd-1").snapshot,
       replaceAfterMs: Number.POSITIVE_INFINITY,
     },
     expect: ["my-etcd-1"],
@@ -103,20 +107,16 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
   },
   {
     name: "the member that has been lost longest first",
-    given: sickFor(
-      sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", 300_000),
-      "my-etcd-3",
-      400_000,
-    ),
+    given: begin(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }))
+      .apply(sickFor, "my-etcd-1", 300_000)
+      .apply(sickFor, "my-etcd-3", 400_000).snapshot,
     expect: ["my-etcd-3", "my-etcd-1"],
   },
   {
     name: "the member that has been lost longest first also when it has the lower ordinal",
-    given: sickFor(
-      sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", 400_000),
-      "my-etcd-3",
-      300_000,
-    ),
+    given: begin(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }))
+      .apply(sickFor, "my-etcd-1", 400_000)
+      .apply(sickFor, "my-etcd-3", 300_000).snapshot,
     expect: ["my-etcd-1", "my-etcd-3"],
   },
 ];

@@ -2,6 +2,7 @@ import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { present, unknown } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   changedPeer,
   claim,
@@ -71,12 +72,12 @@ function unnamed(snapshot: ClusterSnapshot): ClusterSnapshot {
 /** A learner with an unbound claim, known for this long. */
 function stuckLearner(knownMs: number): ClusterSnapshot {
   const arrival = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
-  return knownFor(withUnboundLearner(arrival), LATER_ID, knownMs);
+  return begin(arrival).apply(withUnboundLearner).apply(knownFor, LATER_ID, knownMs).snapshot;
 }
 
 /** The snapshot with a voter that was added by hand. */
 function withForeigner(snapshot: ClusterSnapshot): ClusterSnapshot {
-  return withBudget(withMember(snapshot, THEIRS));
+  return begin(snapshot).apply(withMember, THEIRS).apply(withBudget).snapshot;
 }
 
 /** The snapshot with an answering voter that was added by hand. */
@@ -104,7 +105,9 @@ function withNamesake(snapshot: ClusterSnapshot, name: string): ClusterSnapshot 
 
 function withForeignLearner(snapshot: ClusterSnapshot): ClusterSnapshot {
   const grown = withForeignVoter(snapshot);
-  return withBudget(withEachMember(grown, ({ name }) => (name === "theirs" ? { isLearner: true } : {})));
+  return begin(grown)
+    .apply(withEachMember, ({ name }) => (name === "theirs" ? { isLearner: true } : {}))
+    .apply(withBudget).snapshot;
 }
 
 function withOtherUrl(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
@@ -122,21 +125,10 @@ testPlans(
     },
     {
       name: "recreates other EtcdPeers before the EtcdPeer of a member with an unreachable release",
-      given: withRelease(
-        recording(
-          withoutPeers(
-            cluster({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }),
-            "my-etcd-0",
-            "my-etcd-1",
-            "my-etcd-2",
-          ),
-          undefined,
-          "3.6.16",
-          "3.6.16",
-        ),
-        "my-etcd-0",
-        "3.4.1",
-      ),
+      given: begin(cluster({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }))
+        .apply(withoutPeers, "my-etcd-0", "my-etcd-1", "my-etcd-2")
+        .apply(recording, undefined, "3.6.16", "3.6.16")
+        .apply(withRelease, "my-etcd-0", "3.4.1").snapshot,
       expect: "recreate-peer: createPeer my-etcd-1 fenced",
     },
     {
@@ -196,15 +188,19 @@ testPlans(
     },
     {
       name: "adds a member under the name of a removed initial member",
-      given: withoutClaim(
-        withArrival(withoutPeers(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "intended"),
-        "my-etcd-2",
-      ),
+      given: begin(cluster())
+        .apply(withoutMember, "my-etcd-2")
+        .apply(withoutPeers, "my-etcd-2")
+        .apply(withArrival, "my-etcd-2", "intended")
+        .apply(withoutClaim, "my-etcd-2").snapshot,
       expect: "scale-up: addLearner http://my-etcd-2.my-etcd.foo.svc:2380",
     },
     {
       name: "deletes an intent when another member's claim has its name",
-      given: withArrival(withoutPeers(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "intended"),
+      given: begin(cluster())
+        .apply(withoutMember, "my-etcd-2")
+        .apply(withoutPeers, "my-etcd-2")
+        .apply(withArrival, "my-etcd-2", "intended").snapshot,
       expect: "scale-up: deletePeer my-etcd-2",
     },
     {
@@ -224,7 +220,9 @@ testPlans(
     },
     {
       name: "records the member ID in an intent after etcd has added its member",
-      given: withIntent(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added", { peer: false })),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "added", { peer: false })
+        .apply(withIntent).snapshot,
       expect: "identify-member: replacePeer my-etcd-3 Existing",
     },
     {
@@ -239,34 +237,44 @@ testPlans(
     },
     {
       name: "promotes a learner that has caught up",
-      given: withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(withBudget).snapshot,
       expect: "promote-learner: promote my-etcd-3",
     },
     {
       name: "promotes a learner that passes its health check before it serves clients",
-      given: withBudget(
-        unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
-      ),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(unpublished, "my-etcd-3")
+        .apply(withBudget).snapshot,
       expect: "promote-learner: promote my-etcd-3",
     },
     {
       name: "does not promote a learner before it has published its name",
-      given: unnamed(unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3")),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(unpublished, "my-etcd-3")
+        .apply(unnamed).snapshot,
       expect: "wait: await-learner",
     },
     {
       name: "does not promote a learner when another member ID answers at its address",
-      given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3", "abc"),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(unpublished, "my-etcd-3", "abc").snapshot,
       expect: "wait: await-learner",
     },
     {
       name: "adds a member while an existing member participates but does not serve clients",
-      given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended"), "my-etcd-2"),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "intended")
+        .apply(unpublished, "my-etcd-2").snapshot,
       expect: "scale-up: addLearner http://my-etcd-3.my-etcd.foo.svc:2380",
     },
     {
       name: "cancels a replacement when the member participates again, although it does not serve clients",
-      given: withRemoval(unpublished(cluster(), "my-etcd-1"), "my-etcd-1", "replacement"),
+      given: begin(cluster()).apply(unpublished, "my-etcd-1").apply(withRemoval, "my-etcd-1", "replacement").snapshot,
       expect: "remove-member: markRemoval my-etcd-1 none",
     },
     {
@@ -281,21 +289,23 @@ testPlans(
     },
     {
       name: "removes the chosen member when it does not serve clients",
-      given: withRemoval(
-        unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
-        "my-etcd-1",
-        "scale-down",
-      ),
+      given: begin(cluster({ replicas: 5, spec: { replicas: 3 } }))
+        .apply(unpublished, "my-etcd-1")
+        .apply(withRemoval, "my-etcd-1", "scale-down").snapshot,
       expect: "remove-member: removeMember my-etcd-1",
     },
     {
       name: "records the removal of a learner that has not caught up after ten minutes",
-      given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 601_000),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(knownFor, LATER_ID, 601_000).snapshot,
       expect: "give-up-learner: markRemoval my-etcd-3 replacement",
     },
     {
       name: "waits ten minutes for a learner to catch up",
-      given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 599_000),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(knownFor, LATER_ID, 599_000).snapshot,
       expect: "wait: await-learner",
     },
     {
@@ -325,20 +335,16 @@ testPlans(
     },
     {
       name: "cancels a scale-down while an intent exists",
-      given: withRemoval(
-        withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "intended"),
-        "my-etcd-2",
-        "scale-down",
-      ),
+      given: begin(cluster({ spec: { replicas: 4 } }))
+        .apply(withArrival, "my-etcd-3", "intended")
+        .apply(withRemoval, "my-etcd-2", "scale-down").snapshot,
       expect: "remove-member: markRemoval my-etcd-2 none",
     },
     {
       name: "cancels the second of two recorded removals, which block each other",
-      given: withRemoval(
-        withRemoval(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", "replacement"),
-        "my-etcd-3",
-        "replacement",
-      ),
+      given: begin(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }))
+        .apply(withRemoval, "my-etcd-1", "replacement")
+        .apply(withRemoval, "my-etcd-3", "replacement").snapshot,
       expect: "remove-member: markRemoval my-etcd-3 none",
     },
     {
@@ -357,9 +363,10 @@ testPlans(
     },
     {
       name: "has the claim of a surplus member deleted after etcd has removed the member",
-      given: withBudget(
-        withRemoval(withoutMember(cluster({ spec: { replicas: 2 } }), "my-etcd-2"), "my-etcd-2", "scale-down"),
-      ),
+      given: begin(cluster({ spec: { replicas: 2 } }))
+        .apply(withoutMember, "my-etcd-2")
+        .apply(withRemoval, "my-etcd-2", "scale-down")
+        .apply(withBudget).snapshot,
       expect: "delete-peer-of-removed: releaseClaim my-etcd-2 pvc-cleanup",
     },
     {
@@ -369,22 +376,28 @@ testPlans(
     },
     {
       name: "deletes the EtcdPeer of a removed member once it has a claim finalizer",
-      given: changedPeer(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2", {
-        finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
-      }),
+      given: begin(cluster())
+        .apply(withoutMember, "my-etcd-2")
+        .apply(changedPeer, "my-etcd-2", {
+          finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
+        }).snapshot,
       expect: "delete-peer-of-removed: deletePeer my-etcd-2",
     },
     {
       name: "keeps a quarantined claim when the recorded removal reason changes",
-      given: changedPeer(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2", {
-        annotations: { [REMOVAL_ANNOTATION]: "never-voted" },
-        finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
-      }),
+      given: begin(cluster())
+        .apply(withoutMember, "my-etcd-2")
+        .apply(changedPeer, "my-etcd-2", {
+          annotations: { [REMOVAL_ANNOTATION]: "never-voted" },
+          finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
+        }).snapshot,
       expect: "delete-peer-of-removed: deletePeer my-etcd-2",
     },
     {
       name: "removes a lost member although the remaining voters have none to spare",
-      given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "replacement"),
+      given: begin(cluster({ down: ["my-etcd-1"] }))
+        .apply(sickFor, "my-etcd-1", 300_000)
+        .apply(withRemoval, "my-etcd-1", "replacement").snapshot,
       expect: "remove-member: removeMember my-etcd-1",
     },
     {
@@ -394,7 +407,7 @@ testPlans(
     },
     {
       name: "adds a new member instead of an initial member that etcd no longer lists",
-      given: withoutPeers(withoutMember(straggler, "my-etcd-2"), "my-etcd-2"),
+      given: begin(straggler).apply(withoutMember, "my-etcd-2").apply(withoutPeers, "my-etcd-2").snapshot,
       expect: "scale-up: createPeer my-etcd-3 Existing",
     },
     {
@@ -404,7 +417,9 @@ testPlans(
     },
     {
       name: "does not remove a member before this process has observed its loss for long enough",
-      given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 20_000), "my-etcd-1", "replacement"),
+      given: begin(cluster({ down: ["my-etcd-1"] }))
+        .apply(sickFor, "my-etcd-1", 20_000)
+        .apply(withRemoval, "my-etcd-1", "replacement").snapshot,
       expect: "wait: remove-member",
     },
     {
@@ -418,18 +433,17 @@ testPlans(
     },
     {
       name: "recreates the EtcdPeer of a member although a foreign member has the same name",
-      given: withoutPeers(withNamesake(cluster(), "my-etcd-1"), "my-etcd-1"),
+      given: begin(cluster()).apply(withNamesake, "my-etcd-1").apply(withoutPeers, "my-etcd-1").snapshot,
       expect: "recreate-peer: createPeer my-etcd-1 fenced",
     },
     {
       name: "does not resume an intent that is being deleted, although etcd has added its member",
-      given: changedPeer(
-        withIntent(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added")),
-        "my-etcd-3",
-        {
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(withIntent)
+        .apply(changedPeer, "my-etcd-3", {
           finalizers: ["etcdpeer.etcd.improbable.io/pvc-cleanup"],
-        },
-      ),
+        }).snapshot,
       expect: "delete-peer-of-removed: deletePeer my-etcd-3",
     },
     {
@@ -444,48 +458,49 @@ testPlans(
     },
     {
       name: "fences a learner that has run before it gives it up",
-      given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started"), LATER_ID, 601_000),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "started")
+        .apply(knownFor, LATER_ID, 601_000).snapshot,
       expect: "fence: replacePeer my-etcd-3 fenced",
     },
     {
       name: "records the removal of a surplus learner instead of promoting it",
-      given: withBudget(withArrival(cluster(), "my-etcd-3", "synced")),
+      given: begin(cluster()).apply(withArrival, "my-etcd-3", "synced").apply(withBudget).snapshot,
       expect: "withdraw-learner: markRemoval my-etcd-3 scale-down",
     },
     {
       name: "removes a learner with a recorded removal instead of promoting it",
-      given: withRemoval(withBudget(withArrival(cluster(), "my-etcd-3", "synced")), "my-etcd-3", "scale-down"),
+      given: begin(cluster())
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(withBudget)
+        .apply(withRemoval, "my-etcd-3", "scale-down").snapshot,
       expect: "remove-member: removeMember my-etcd-3",
     },
     {
       name: "promotes a learner while a foreign member is the leader",
-      given: withBudget(
-        ledBy(withForeigner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")), "f00"),
-      ),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(withForeigner)
+        .apply(ledBy, "f00")
+        .apply(withBudget).snapshot,
       expect: "promote-learner: promote my-etcd-3",
     },
     {
       name: "removes a learner before a voter when both removals are recorded",
-      given: withRemoval(
-        withRemoval(withArrival(lost5, "my-etcd-5", "synced"), "my-etcd-1", "replacement"),
-        "my-etcd-5",
-        "replacement",
-      ),
+      given: begin(lost5)
+        .apply(withArrival, "my-etcd-5", "synced")
+        .apply(withRemoval, "my-etcd-1", "replacement")
+        .apply(withRemoval, "my-etcd-5", "replacement").snapshot,
       expect: "remove-member: removeMember my-etcd-5",
     },
     {
       name: "records the removal of an overdue learner with a running pod that is not fenced",
-      given: withRunning(
-        withUnfencedPod(
-          knownFor(
-            withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")),
-            LATER_ID,
-            3_600_000,
-          ),
-          "my-etcd-3",
-        ),
-        "my-etcd-3",
-      ),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(withBudget)
+        .apply(knownFor, LATER_ID, 3_600_000)
+        .apply(withUnfencedPod, "my-etcd-3")
+        .apply(withRunning, "my-etcd-3").snapshot,
       expect: "give-up-learner: markRemoval my-etcd-3 replacement",
     },
     {
@@ -500,7 +515,9 @@ testPlans(
     },
     {
       name: "warns and adds no member while a learner that was added by hand is joining",
-      given: withForeignLearner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended")),
+      given: begin(cluster({ spec: { replicas: 5 } }))
+        .apply(withArrival, "my-etcd-3", "intended")
+        .apply(withForeignLearner).snapshot,
       expect: "warn: scale-up",
     },
     {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, unpublished, withArrival } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withAlarms, withMember } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -102,7 +103,9 @@ describe("isDown", () => {
     {
       name: "the only member is down when it hangs for a start timeout below 30 s",
       given: {
-        ...silentFor(withPod(only, "my-etcd-0", { status: STARTING, ...SINCE_20_S }), "my-etcd-0", 10_000),
+        ...begin(only)
+          .apply(withPod, "my-etcd-0", { status: STARTING, ...SINCE_20_S })
+          .apply(silentFor, "my-etcd-0", 10_000).snapshot,
         memberTimeoutMs: 10_000,
       },
       of: "my-etcd-0",

@@ -1,5 +1,6 @@
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { pod, withArrival, withRemoval } from "#kit/snapshots/cluster.ts";
 import { identity, learner, lost, m1, peerOf, STEPS, settled } from "#kit/snapshots/cluster-steps.ts";
 import { promised } from "#kit/tables/guard-promises.ts";
@@ -32,13 +33,15 @@ promised(guards, {
     },
     {
       name: "a member with a pod that may bootstrap is not promoted",
-      given: withPod(withArrival(settled, "my-etcd-3", "synced"), pod("my-etcd-3", { ready: true, fenced: false })),
+      given: begin(settled)
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(withPod, pod("my-etcd-3", { ready: true, fenced: false })).snapshot,
       step: STEPS.promote,
       is: "forbidden",
     },
     {
       name: "a member without a pod is not promoted",
-      given: withPod(withArrival(settled, "my-etcd-3", "synced"), undefined),
+      given: begin(settled).apply(withArrival, "my-etcd-3", "synced").apply(withPod, undefined).snapshot,
       step: STEPS.promote,
       is: "forbidden",
     },
@@ -112,7 +115,8 @@ promised(guards, {
     },
     {
       name: "a participating learner with a recorded replacement may be removed",
-      given: withRemoval(withArrival(settled, "my-etcd-3", "synced"), "my-etcd-3", "replacement"),
+      given: begin(settled).apply(withArrival, "my-etcd-3", "synced").apply(withRemoval, "my-etcd-3", "replacement")
+        .snapshot,
       step: { do: "removeMember", ...learner },
       is: "allowed",
     },

@@ -5,6 +5,7 @@ import { awaitQuorum } from "#cluster/members/rules/await-quorum.ts";
 import { removeMember } from "#cluster/members/rules/remove-member.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, sickFor, withArrival, withRemoval } from "#kit/snapshots/cluster.ts";
 import { dialled, withAlarms } from "#kit/snapshots/cluster-changes.ts";
 import { saying } from "#kit/snapshots/cluster-rolling.ts";
@@ -12,7 +13,8 @@ import { saying } from "#kit/snapshots/cluster-rolling.ts";
 // Messages, and recheck intervals.
 
 const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
-const sickTwo = (one: number, other: number) => sickFor(sickFor(outage, "my-etcd-1", one), "my-etcd-2", other);
+const sickTwo = (one: number, other: number) =>
+  begin(outage).apply(sickFor, "my-etcd-1", one).apply(sickFor, "my-etcd-2", other).snapshot;
 
 const outages: { name: string; given: ClusterSnapshot; expect: number }[] = [
   { name: "every second at first", given: outage, expect: 1_000 },

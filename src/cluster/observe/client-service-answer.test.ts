@@ -3,6 +3,7 @@ import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   changedPeer,
   cluster,
@@ -91,9 +92,9 @@ const cases: {
   },
   {
     name: "an unneeded intent is being deleted",
-    given: changedPeer(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3", {
+    given: begin(settled).apply(withArrival, "my-etcd-3", "intended").apply(changedPeer, "my-etcd-3", {
       deletionTimestamp: "2026-01-01T11:59:00Z",
-    }),
+    }).snapshot,
     expect: "asked",
   },
   {
@@ -130,5 +131,5 @@ test("client Service: an IPv6 cluster IP is put in brackets, and a headless Serv
 });
 
 test("client Service: when the cluster is Ready for this generation, the Service is not asked", () => {
-  expect(askedAt(ready(addressed(settled, "10.96.0.7"), 1))).toBeUndefined();
+  expect(askedAt(begin(settled).apply(addressed, "10.96.0.7").apply(ready, 1).snapshot)).toBeUndefined();
 });

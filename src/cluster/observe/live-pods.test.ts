@@ -4,6 +4,7 @@ import { unknown } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { answering, listing, shown } from "#kit/pods/live-members.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, unpublished } from "#kit/snapshots/cluster.ts";
 import { CRASHING, NEWER, saying, wanting, withCanary, withoutPod, withPod } from "#kit/snapshots/cluster-rolling.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -167,9 +168,11 @@ describe("needSilence: before a voter that did not answer is removed, it is dial
     const known = { uid: "before" };
     const younger = withPod(given, FIRST.name, { metadata: { resourceVersion: "1" } });
     await expect(looked(younger, plain)).rejects.toMatchObject({ code: "KubeConflict", message: unseen });
-    const stranger = withPod(saying(plain, FIRST.name, { clusterId: 1n as never }), FIRST.name, {
-      metadata: { uid: "before" },
-    });
+    const stranger = begin(plain)
+      .apply(saying, FIRST.name, { clusterId: 1n as never })
+      .apply(withPod, FIRST.name, {
+        metadata: { uid: "before" },
+      }).snapshot;
     await expect(looked(stranger, plain)).rejects.toMatchObject({ message: unseen, known });
     const another = { ...given, unpublished: new Map([[FIRST.name, 1n as never]]) };
     await expect(looked(another, plain)).rejects.toMatchObject(again);

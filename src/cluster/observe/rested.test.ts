@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { type EndpointStatus, type Member, type MemberId, type MemberList, memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { calm, cluster, endpointStatus, LATER_ID } from "#kit/snapshots/cluster.ts";
 import { guarded } from "#kit/snapshots/cluster-auth.ts";
 import {
@@ -40,7 +41,10 @@ describe("restedAt: a quick check may follow an observation", () => {
 
   const reports = [{ rule: "no-space", because: "it is full", is: "notice" }] as const;
   const binding = { user: "bob" } as never;
-  const ending = (leftMs: number) => calm(withMade(secured(), { peer: { lastsMs: leftMs } }));
+  const ending = (leftMs: number) =>
+    begin(secured())
+      .apply(withMade, { peer: { lastsMs: leftMs } })
+      .apply(calm).snapshot;
   const renewal = 30 * 86_400_000;
   const REFUSED: readonly { name: string; given?: ClusterSnapshot; plan?: Plan<ClusterStep> }[] = [
     {
@@ -50,7 +54,10 @@ describe("restedAt: a quick check may follow an observation", () => {
     { name: "the plan has a notice", plan: { next: "settled", reports } },
     { name: "the cluster is not at rest", given: cluster({ down: ["my-etcd-1"] }) },
     { name: "the condition Degraded is True", given: withCondition("Degraded", "True") },
-    { name: "the status lacks the state of authentication", given: withoutRecord(calm(guarded())) },
+    {
+      name: "the status lacks the state of authentication",
+      given: begin(guarded()).apply(calm).apply(withoutRecord).snapshot,
+    },
     { name: "a PodMonitor is wanted", given: withSpec({ monitoring: { podMonitor: { enabled: true } } }) },
     { name: "the condition Monitored is True", given: withCondition("Monitored", "True", "Monitored") },
     { name: "authentication is wanted", given: withSpec({ auth: { enabled: true } }) },
@@ -63,7 +70,9 @@ describe("restedAt: a quick check may follow an observation", () => {
     { name: "a certificate is due for renewal within five minutes", given: ending(renewal + 5 * MINUTE_MS) },
     {
       name: "a CA is being rotated",
-      given: calm(withMade(secured(), { clientCA: { next: NEXT, rotatedFor: "now", knownForMs: 1_000 } })),
+      given: begin(secured())
+        .apply(withMade, { clientCA: { next: NEXT, rotatedFor: "now", knownForMs: 1_000 } })
+        .apply(calm).snapshot,
     },
   ];
   test.each(REFUSED)("not while $name", ({ given = WHOLE, plan = SETTLED }) => {

@@ -5,6 +5,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { wantedTemplate } from "#cluster/update/wanted-template.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { guarded, LOCKED, PREPARED } from "#kit/snapshots/cluster-auth.ts";
 import { NEWER, ON_DELETE, wanting, withTurn, saying as withWords } from "#kit/snapshots/cluster-rolling.ts";
 import { goingTo, made, NEXT, secured, THEIRS, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
@@ -22,7 +23,9 @@ const BROUGHT = {
 const theirs = { by: THEIRS, isOurs: false };
 /** No Certificate of cert-manager is requested. */
 const turnedTo = (tls: object, spec: object = {}) =>
-  seenToo(goingTo(secured({ spec }), tls), { requests: undefined } as object);
+  begin(secured({ spec }))
+    .apply(goingTo, tls)
+    .apply(seenToo, { requests: undefined } as object).snapshot;
 const bringing = turnedTo(BROUGHT);
 const toTheirPeer = turnedTo({ peer: BROUGHT.peer });
 const toTheirClient = turnedTo({ client: BROUGHT.client });
@@ -170,7 +173,10 @@ const partly = withWords(withTurn(people, "my-etcd-2"), "my-etcd-1", { raftAppli
 
 test("with strategy OnDelete, Ready is False until all EtcdPeers have the new template", () => {
   const one = withTurn(partly, "my-etcd-0");
-  const all = withTurn(withTurn(withTurn(people, "my-etcd-2"), "my-etcd-1"), "my-etcd-0");
+  const all = begin(people)
+    .apply(withTurn, "my-etcd-2")
+    .apply(withTurn, "my-etcd-1")
+    .apply(withTurn, "my-etcd-0").snapshot;
   expect(says(partly, "Ready")).toEqual(["False", "Waiting", "my-etcd-0, my-etcd-1 have yet to get the new template"]);
   // An earlier Ready for this generation, as before a CA rotation, counts only during a pause.
   const { cluster } = partly;

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Lack } from "#cluster/members/member-state.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { ALWAYS_WELL, cluster, unpublished, withArrival } from "#kit/snapshots/cluster.ts";
 import {
   madeFrom,
@@ -62,7 +63,9 @@ describe("a member that is unfit by its readiness", () => {
     },
     {
       name: "does not lack raft entries that only a learner has",
-      given: saying(withArrival(unready(settled), "my-etcd-3", "synced"), "my-etcd-3", { raftIndex: 1_011 }),
+      given: begin(unready(settled))
+        .apply(withArrival, "my-etcd-3", "synced")
+        .apply(saying, "my-etcd-3", { raftIndex: 1_011 }).snapshot,
       is: ["sidecarReadiness"],
     },
     {

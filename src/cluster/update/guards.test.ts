@@ -1,6 +1,7 @@
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { newPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import {
   recording,
@@ -16,7 +17,9 @@ import * as guards from "./guards.ts";
 
 /** The first member is down, and ran a release that no other member runs. */
 function lastOf(version: string): ClusterSnapshot {
-  return recording(saying(cluster({ down: ["my-etcd-0"] }), undefined, "3.7.1", "3.7.1"), version, "3.7.1", "3.7.1");
+  return begin(cluster({ down: ["my-etcd-0"] }))
+    .apply(saying, undefined, "3.7.1", "3.7.1")
+    .apply(recording, version, "3.7.1", "3.7.1").snapshot;
 }
 
 /** The last member reports that etcd 3.5 can read its data. */
@@ -204,7 +207,9 @@ promised(guards, {
     },
     {
       name: "a pod that is down may be recreated with the previous minor",
-      given: withPeer(recording(crashing, "3.6.16", "3.6.16", "3.6.16"), "my-etcd-2", { spec: { version: "3.5.35" } }),
+      given: begin(crashing)
+        .apply(recording, "3.6.16", "3.6.16", "3.6.16")
+        .apply(withPeer, "my-etcd-2", { spec: { version: "3.5.35" } }).snapshot,
       step: restarting(crashing, "my-etcd-2"),
       is: "allowed",
     },

@@ -3,6 +3,7 @@ import { CLIENT_TLS_VOLUME } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { type KnownMember, memberNamed } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, unpublished, withArrival } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withMember, withoutClaims, withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -129,21 +130,23 @@ describe("the image by digest", () => {
 });
 
 test("a rollback keeps the http peer URL of a member that cannot dial over TLS yet", () => {
-  const tried = withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0");
+  const tried = begin(wanting(NEWER, { replicas: 1 }))
+    .apply(withCanary, "my-etcd-0")
+    .apply(withStop, "my-etcd-0").snapshot;
   const given = withPeer(tried, "my-etcd-0", { spec: { previous: { ...OLD, tls: HAS.reached } } });
   const [first] = rollbackTemplates(given, peerNamed(given, "my-etcd-0")!);
   expect(first).toMatchObject({ version: "3.6.16", tls: { peer: { scheme: "http" } } });
 });
 
 describe("the next template of a member", () => {
-  const stopped = withStop(withCanary(wanted, "my-etcd-2"), "my-etcd-2");
+  const stopped = begin(wanted).apply(withCanary, "my-etcd-2").apply(withStop, "my-etcd-2").snapshot;
   const cases: { name: string; given: ClusterSnapshot; of?: string; version: string }[] = [
     { name: "is the wanted template", given: wanted, version: "3.6.17" },
     { name: "is its own after the update was stopped", given: stopped, of: "my-etcd-1", version: "3.6.16" },
     { name: "is the previous template after the member failed", given: stopped, version: "3.6.16" },
     {
       name: "is its own for a member that became fit after the update was stopped",
-      given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
+      given: begin(wanted).apply(withUpdated, "my-etcd-2").apply(withStop, "my-etcd-2").snapshot,
       version: "3.6.17",
     },
     {
@@ -153,23 +156,21 @@ describe("the next template of a member", () => {
     },
     {
       name: "is that of a healthy member with another template than the failed one",
-      given: madeFrom(
-        withPeer(
-          withPeer(withUpdated(stopped, "my-etcd-0"), "my-etcd-2", { spec: { previous: undefined } }),
-          "my-etcd-1",
-          { spec: { version: "3.6.15" } },
-        ),
-        "my-etcd-1",
-        { ...OLD, version: "3.6.15" },
-      ),
+      given: begin(stopped)
+        .apply(withUpdated, "my-etcd-0")
+        .apply(withPeer, "my-etcd-2", { spec: { previous: undefined } })
+        .apply(withPeer, "my-etcd-1", { spec: { version: "3.6.15" } })
+        .apply(madeFrom, "my-etcd-1", { ...OLD, version: "3.6.15" }).snapshot,
       version: "3.6.15",
     },
     {
       name: "is not the template of a pending restart of another member",
-      given: withTurn(withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }), "my-etcd-0", {
-        ...OLD,
-        version: "3.6.15",
-      }),
+      given: begin(stopped)
+        .apply(withPeer, "my-etcd-2", { spec: { previous: undefined } })
+        .apply(withTurn, "my-etcd-0", {
+          ...OLD,
+          version: "3.6.15",
+        }).snapshot,
       version: "3.6.16",
     },
     {
@@ -180,11 +181,10 @@ describe("the next template of a member", () => {
     },
     {
       name: "is not that of an unhealthy member",
-      given: withPeer(
-        withPeer(answering(stopped, undefined, "3.6.16"), "my-etcd-2", { spec: { previous: undefined } }),
-        "my-etcd-0",
-        { spec: { version: "3.6.15" } },
-      ),
+      given: begin(stopped)
+        .apply(answering, undefined, "3.6.16")
+        .apply(withPeer, "my-etcd-2", { spec: { previous: undefined } })
+        .apply(withPeer, "my-etcd-0", { spec: { version: "3.6.15" } }).snapshot,
       version: "3.6.16",
     },
     {
@@ -194,29 +194,30 @@ describe("the next template of a member", () => {
     },
     {
       name: "is not a previous template older than the member's data, although a voter reports that minor",
-      given: withRelease(
-        withPeer(answering(stopped, "3.5.35", "3.5.35"), "my-etcd-2", {
+      given: begin(stopped)
+        .apply(answering, "3.5.35", "3.5.35")
+        .apply(withPeer, "my-etcd-2", {
           spec: { previous: { ...OLD, version: "3.5.20" } },
-        }),
-        "my-etcd-2",
-        "3.6.16",
-      ),
+        })
+        .apply(withRelease, "my-etcd-2", "3.6.16").snapshot,
       version: "3.5.35",
     },
     {
       name: "is its own for a member that never ran, when spec.version is unreachable",
-      given: withPeer(
-        withoutPod(withStraggler(cluster({ spec: { version: "3.4.1" } }), { started: false }), "my-etcd-2"),
-        "my-etcd-2",
-        { spec: { version: "3.6.15" } },
-      ),
+      given: begin(cluster({ spec: { version: "3.4.1" } }))
+        .apply(withStraggler, { started: false })
+        .apply(withoutPod, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", { spec: { version: "3.6.15" } }).snapshot,
       version: "3.6.15",
     },
     {
       name: "is its own when no other template is known to work",
-      given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
-        spec: { previous: undefined },
-      }),
+      given: begin(wanting(NEWER, { replicas: 1 }))
+        .apply(withCanary, "my-etcd-0")
+        .apply(withStop, "my-etcd-0")
+        .apply(withPeer, "my-etcd-0", {
+          spec: { previous: undefined },
+        }).snapshot,
       of: "my-etcd-0",
       version: "3.6.17",
     },
@@ -229,7 +230,10 @@ describe("the next template of a member", () => {
     /** The canary does not run with this, and then an older minor with other limits is requested. */
     const stuck = (given: MemberTemplate) => {
       const asked = wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] });
-      return withCrashing(madeFrom(withTurn(asked, "my-etcd-2", given), "my-etcd-2", given), "my-etcd-2");
+      return begin(asked)
+        .apply(withTurn, "my-etcd-2", given)
+        .apply(madeFrom, "my-etcd-2", given)
+        .apply(withCrashing, "my-etcd-2").snapshot;
     };
     const cases: { name: string; given: ClusterSnapshot; of?: string; next: MemberTemplate }[] = [
       { name: "is its own until the downgrade is enabled", given: back, next: OLD },
@@ -240,33 +244,23 @@ describe("the next template of a member", () => {
       },
       {
         name: "has the other changes at once for a member that is down",
-        given: withCrashing(
-          recording(
-            wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
-            "3.6.16",
-            "3.6.16",
-            "3.6.16",
-          ),
-          "my-etcd-2",
-        ),
+        given: begin(wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }))
+          .apply(recording, "3.6.16", "3.6.16", "3.6.16")
+          .apply(withCrashing, "my-etcd-2").snapshot,
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
         name: "has the other changes at once for a member without a pod",
-        given: withoutPod(
-          recording(
-            wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
-            "3.6.16",
-            "3.6.16",
-            "3.6.16",
-          ),
-          "my-etcd-2",
-        ),
+        given: begin(wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }))
+          .apply(recording, "3.6.16", "3.6.16", "3.6.16")
+          .apply(withoutPod, "my-etcd-2").snapshot,
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
         name: "is the running template when the EtcdPeer has an older minor and no previous template",
-        given: withPeer(withTurn(back, "my-etcd-2"), "my-etcd-2", { spec: { previous: undefined } }),
+        given: begin(back)
+          .apply(withTurn, "my-etcd-2")
+          .apply(withPeer, "my-etcd-2", { spec: { previous: undefined } }).snapshot,
         next: OLD,
       },
       {
@@ -281,24 +275,17 @@ describe("the next template of a member", () => {
       },
       {
         name: "cancels a pending restart with the previous minor while data is in an older format",
-        given: saying(withTurn(wanting(NEXT_MINOR), "my-etcd-2", BEFORE), "my-etcd-0", { storageVersion: "3.5.0" }),
+        given: begin(wanting(NEXT_MINOR))
+          .apply(withTurn, "my-etcd-2", BEFORE)
+          .apply(saying, "my-etcd-0", { storageVersion: "3.5.0" }).snapshot,
         next: OLD,
       },
       {
         name: "has all changes but the release for a member that is down while data is in an older format",
-        given: saying(
-          withCrashing(
-            recording(
-              wanting({ ...NEXT_MINOR, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
-              "3.6.16",
-              "3.6.16",
-              "3.6.16",
-            ),
-            "my-etcd-2",
-          ),
-          "my-etcd-0",
-          { storageVersion: "3.5.0" },
-        ),
+        given: begin(wanting({ ...NEXT_MINOR, podTemplate: LIMITED }, { down: ["my-etcd-2"] }))
+          .apply(recording, "3.6.16", "3.6.16", "3.6.16")
+          .apply(withCrashing, "my-etcd-2")
+          .apply(saying, "my-etcd-0", { storageVersion: "3.5.0" }).snapshot,
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
@@ -308,12 +295,9 @@ describe("the next template of a member", () => {
       },
       {
         name: "has the release that the member ran last, not that of a previous template that never ran",
-        given: recording(
-          withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
-          "3.6.16",
-          "3.6.16",
-          "3.6.16",
-        ),
+        given: begin(stuck(NEWER))
+          .apply(withPeer, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } })
+          .apply(recording, "3.6.16", "3.6.16", "3.6.16").snapshot,
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
@@ -323,22 +307,16 @@ describe("the next template of a member", () => {
       },
       {
         name: "has the last reported patch release when the previous template has it",
-        given: recording(
-          withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.18" } } }),
-          "3.6.16",
-          "3.6.16",
-          "3.6.18",
-        ),
+        given: begin(stuck(NEWER))
+          .apply(withPeer, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.18" } } })
+          .apply(recording, "3.6.16", "3.6.16", "3.6.18").snapshot,
         next: { ...OLD, version: "3.6.18", podTemplate: LIMITED },
       },
       {
         name: "has the release that the member ran last when it is of another minor",
-        given: recording(
-          withTurn(wanting(OLD, { down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }), "my-etcd-2", NEWER),
-          "3.6.16",
-          "3.6.16",
-          "3.7.1",
-        ),
+        given: begin(wanting(OLD, { down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }))
+          .apply(withTurn, "my-etcd-2", NEWER)
+          .apply(recording, "3.6.16", "3.6.16", "3.7.1").snapshot,
         next: NEXT_MINOR,
       },
       {
@@ -368,30 +346,36 @@ describe("the next template of a member", () => {
       },
       {
         name: "is its own while the restarted member does not answer",
-        given: recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
+        given: begin(back).apply(withCanary, "my-etcd-2").apply(recording, "3.6.16", "3.6.16", "3.6.16").snapshot,
         next: BEFORE,
       },
       {
         name: "is its own while etcd runs and does not answer",
-        given: withRunning(recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"), "my-etcd-2"),
+        given: begin(back)
+          .apply(withCanary, "my-etcd-2")
+          .apply(recording, "3.6.16", "3.6.16", "3.6.16")
+          .apply(withRunning, "my-etcd-2").snapshot,
         next: BEFORE,
       },
       {
         name: "is the previous template for a member that failed with the older minor",
-        given: recording(withStop(withCanary(back, "my-etcd-2"), "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
+        given: begin(back)
+          .apply(withCanary, "my-etcd-2")
+          .apply(withStop, "my-etcd-2")
+          .apply(recording, "3.6.16", "3.6.16", "3.6.16").snapshot,
         next: OLD,
       },
       {
         name: "is the previous template after a failed minor upgrade while other members run the old minor",
-        given: withStop(withCanary(wanting(NEXT_MINOR), "my-etcd-2"), "my-etcd-2"),
+        given: begin(wanting(NEXT_MINOR)).apply(withCanary, "my-etcd-2").apply(withStop, "my-etcd-2").snapshot,
         next: OLD,
       },
       {
         name: "keeps the new minor after a stop when the only member already runs it",
-        given: withStop(
-          withPod(withUpdated(wanting(NEXT_MINOR, { replicas: 1 }), "my-etcd-0"), "my-etcd-0", notReady),
-          "my-etcd-0",
-        ),
+        given: begin(wanting(NEXT_MINOR, { replicas: 1 }))
+          .apply(withUpdated, "my-etcd-0")
+          .apply(withPod, "my-etcd-0", notReady)
+          .apply(withStop, "my-etcd-0").snapshot,
         of: "my-etcd-0",
         next: NEXT_MINOR,
       },
@@ -429,7 +413,9 @@ describe("the next template of a member", () => {
     test("a member keeps its running release when it cannot move to the release in its EtcdPeer", () => {
       const EARLY = { ...OLD, version: "3.5.21" };
       const said = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => {
-        const running = madeFrom(withPeer(given, name, { spec: { version: EARLY.version } }), name, EARLY);
+        const running = begin(given)
+          .apply(withPeer, name, { spec: { version: EARLY.version } })
+          .apply(madeFrom, name, EARLY).snapshot;
         return saying(running, name, { version: EARLY.version });
       }, wanting(NEWER));
       const given = withTurn(said, "my-etcd-2", NEWER);
@@ -437,15 +423,22 @@ describe("the next template of a member", () => {
       // The same for a member that is down.
       expect(next(withoutPod(given, "my-etcd-2")).at(-1)).toEqual(EARLY);
       // A member that runs a release unreachable for the others keeps it.
-      const runs = saying(madeFrom(given, "my-etcd-2", NEWER), "my-etcd-2", { version: NEWER.version });
+      const runs = begin(given)
+        .apply(madeFrom, "my-etcd-2", NEWER)
+        .apply(saying, "my-etcd-2", { version: NEWER.version }).snapshot;
       expect(next(runs).map(({ version }) => version)).toEqual(["3.5.21", "3.5.21", "3.6.17"]);
     });
 
     test("a member that never ran keeps its template", () => {
       const FAILED = { ...OLD, version: "3.6.99" };
       const straggler = withStraggler(cluster({ spec: { version: "3.9.0" } }), { started: false });
-      const had = withPeer(withCrashing(straggler, "my-etcd-2"), "my-etcd-2", { spec: FAILED });
-      const given = (version: string) => madeFrom(withTurn(had, "my-etcd-2", { ...OLD, version }), "my-etcd-2", FAILED);
+      const had = begin(straggler)
+        .apply(withCrashing, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", { spec: FAILED }).snapshot;
+      const given = (version: string) =>
+        begin(had)
+          .apply(withTurn, "my-etcd-2", { ...OLD, version })
+          .apply(madeFrom, "my-etcd-2", FAILED).snapshot;
       const of = (snapshot: ClusterSnapshot) => nextTemplate(snapshot, peerNamed(snapshot, "my-etcd-2")!);
       expect(of(given("3.6.17"))).toEqual(NEWER);
       // An unreachable release is replaced by that of the others.
@@ -476,11 +469,13 @@ describe("the next template of a member", () => {
     const of = (given: ClusterSnapshot) => nextTemplate(given, peerNamed(given, "my-etcd-2")!);
 
     test("a pending restart is cancelled and the previous template returns", () => {
-      expect(of(refusing(withTurn(wanted, "my-etcd-2")))).toEqual(OLD);
+      expect(of(begin(wanted).apply(withTurn, "my-etcd-2").apply(refusing).snapshot)).toEqual(OLD);
     });
 
     test("a pending restart stays when the previous template is not the one that runs", () => {
-      expect(of(refusing(withTurn(wanted, "my-etcd-2", NEWER, { previous: BEFORE })))).toEqual(NEWER);
+      expect(
+        of(begin(wanted).apply(withTurn, "my-etcd-2", NEWER, { previous: BEFORE }).apply(refusing).snapshot),
+      ).toEqual(NEWER);
     });
 
     const tried = withCanary(wanted, "my-etcd-2");
@@ -491,16 +486,18 @@ describe("the next template of a member", () => {
     });
 
     test("the stop is recorded until the rolled-back member has restarted", () => {
-      expect(of(refusing(withStop(tried, "my-etcd-2")))).toEqual(OLD);
-      const back = refusing(withTurn(withStop(tried, "my-etcd-2"), "my-etcd-2", OLD));
+      expect(of(begin(tried).apply(withStop, "my-etcd-2").apply(refusing).snapshot)).toEqual(OLD);
+      const back = begin(tried).apply(withStop, "my-etcd-2").apply(withTurn, "my-etcd-2", OLD).apply(refusing).snapshot;
       expect(stoppedUpdate(back)).toBeDefined();
       expect(stoppedUpdate(madeFrom(back, "my-etcd-2", OLD))).toBeUndefined();
     });
 
     test("an update is over when no member has its template", () => {
-      expect(wantedRevision(refusing(withUpdate(wanted)))).toBe(revisionOf(OLD));
+      expect(wantedRevision(begin(wanted).apply(withUpdate).apply(refusing).snapshot)).toBe(revisionOf(OLD));
       expect(wantedRevision(refusing(tried))).toBe(revisionOf(NEWER));
-      expect(wantedRevision(refusing(withTurn(withUpdate(wanted), "my-etcd-2")))).toBe(revisionOf(NEWER));
+      expect(
+        wantedRevision(begin(wanted).apply(withUpdate).apply(withTurn, "my-etcd-2").apply(refusing).snapshot),
+      ).toBe(revisionOf(NEWER));
     });
 
     test("each member keeps its own template when members have different ones", () => {
@@ -514,8 +511,11 @@ describe("the next template of a member", () => {
   test("the template of an unhealthy member is not used for a rollback", () => {
     const others = ["my-etcd-0", "my-etcd-2"];
     const down = cluster({ down: ["my-etcd-1"], spec: NEWER });
-    const tried = others.reduce((given, name) => madeFrom(withPeer(given, name, { spec: NEWER }), name, NEWER), down);
-    const given = withStop(withCanary(tried, "my-etcd-2"), "my-etcd-2");
+    const tried = others.reduce(
+      (given, name) => begin(given).apply(withPeer, name, { spec: NEWER }).apply(madeFrom, name, NEWER).snapshot,
+      down,
+    );
+    const given = begin(tried).apply(withCanary, "my-etcd-2").apply(withStop, "my-etcd-2").snapshot;
     const peer = peerNamed(withPeer(given, "my-etcd-2", { spec: { previous: undefined } }), "my-etcd-2")!;
     expect(nextTemplate(given, { ...peer, spec: { ...peer.spec, previous: undefined } }).version).toBe("3.6.17");
   });
@@ -531,7 +531,10 @@ describe("the next template of a member", () => {
 describe("a restart waits for a person", () => {
   const asked = wanting(NEWER, { spec: ON_DELETE });
   const turned = withTurn(asked, "my-etcd-2");
-  const back = withStop(withTurn(withCanary(asked, "my-etcd-2"), "my-etcd-2", OLD), "my-etcd-2");
+  const back = begin(asked)
+    .apply(withCanary, "my-etcd-2")
+    .apply(withTurn, "my-etcd-2", OLD)
+    .apply(withStop, "my-etcd-2").snapshot;
   const cases: { name: string; given: ClusterSnapshot; waits: boolean; restarts: boolean }[] = [
     { name: "a pending restart with OnDelete waits", given: turned, waits: true, restarts: false },
     {
@@ -568,7 +571,7 @@ describe("a restart waits for a person", () => {
     },
     {
       name: "a pending restart with a failed template neither waits nor happens",
-      given: withStop(withTurn(wanted, "my-etcd-2"), "my-etcd-1"),
+      given: begin(wanted).apply(withTurn, "my-etcd-2").apply(withStop, "my-etcd-1").snapshot,
       waits: false,
       restarts: false,
     },
@@ -628,12 +631,14 @@ describe("a fit member", () => {
     },
     {
       name: "is compared with the most advanced member by applied index",
-      given: saying(saying(settled, "my-etcd-1", { raftIndex: 5_000 }), "my-etcd-2", { raftIndex: 5_000 }),
+      given: begin(settled)
+        .apply(saying, "my-etcd-1", { raftIndex: 5_000 })
+        .apply(saying, "my-etcd-2", { raftIndex: 5_000 }).snapshot,
       why: "has caught up with the others",
     },
     {
       name: "is not compared with a silent member",
-      given: answering(saying(settled, "my-etcd-0", { raftIndex: 5_000 }), undefined),
+      given: begin(settled).apply(saying, "my-etcd-0", { raftIndex: 5_000 }).apply(answering, undefined).snapshot,
       why: undefined,
     },
     {
@@ -662,20 +667,27 @@ describe("the canary", () => {
     { name: "is a member that restarted with the wanted template", given: tried, is: "my-etcd-2" },
     {
       name: "is a member with a pod just deleted for the update",
-      given: withUpdate(withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2")),
+      given: begin(wanted).apply(withTurn, "my-etcd-2").apply(withoutPod, "my-etcd-2").apply(withUpdate).snapshot,
       is: "my-etcd-2",
     },
     {
       name: "does not exist without a recorded update",
-      given: withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"),
+      given: begin(wanted).apply(withTurn, "my-etcd-2").apply(withoutPod, "my-etcd-2").snapshot,
       is: undefined,
     },
     {
       name: "does not exist for a proven update",
-      given: withUpdate(withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"), { proven: true }),
+      given: begin(wanted)
+        .apply(withTurn, "my-etcd-2")
+        .apply(withoutPod, "my-etcd-2")
+        .apply(withUpdate, { proven: true }).snapshot,
       is: undefined,
     },
-    { name: "is not a member with a pending restart", given: withUpdate(withTurn(wanted, "my-etcd-2")), is: undefined },
+    {
+      name: "is not a member with a pending restart",
+      given: begin(wanted).apply(withTurn, "my-etcd-2").apply(withUpdate).snapshot,
+      is: undefined,
+    },
     { name: "ends when the member is fit", given: withUpdated(wanted, "my-etcd-2"), is: undefined },
     { name: "ends when another member is fit", given: withUpdated(tried, "my-etcd-0"), is: undefined },
     {
@@ -696,7 +708,7 @@ describe("the canary", () => {
     },
     {
       name: "is the next restarted member when the first one lost its claim",
-      given: withoutClaims(withCanary(tried, "my-etcd-1"), "my-etcd-1"),
+      given: begin(tried).apply(withCanary, "my-etcd-1").apply(withoutClaims, "my-etcd-1").snapshot,
       is: "my-etcd-2",
     },
     { name: "is not a member without an EtcdPeer", given: withoutPeers(tried, "my-etcd-2"), is: undefined },
@@ -708,9 +720,11 @@ describe("the canary", () => {
     },
     {
       name: "is not a learner",
-      given: withPeer(withArrival(wanting(NEWER), "my-etcd-3", "added"), "my-etcd-3", {
-        spec: { ...NEWER, previous: OLD },
-      }),
+      given: begin(wanting(NEWER))
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(withPeer, "my-etcd-3", {
+          spec: { ...NEWER, previous: OLD },
+        }).snapshot,
       is: undefined,
     },
   ];
@@ -720,7 +734,7 @@ describe("the canary", () => {
 describe("a member is starting with the update", () => {
   const made = (given: ClusterSnapshot, creationTimestamp: string) =>
     withPod(given, "my-etcd-2", { metadata: { creationTimestamp } });
-  const updated = withUpdated(withUpdate(wanted), "my-etcd-2");
+  const updated = begin(wanted).apply(withUpdate).apply(withUpdated, "my-etcd-2").snapshot;
   const unnoted = madeFrom(settled, "my-etcd-2", undefined);
   const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
     {
@@ -770,7 +784,9 @@ test("othersDown returns the other managed voters outside the quorum", () => {
 
 test("a new template may help a young member that lacks only the readiness of a sidecar", () => {
   const metadata = { creationTimestamp: "2026-01-01T11:59:00Z" };
-  const young = withPod(withPeer(settled, "my-etcd-2", { spec: { previous: OLD } }), "my-etcd-2", { metadata });
+  const young = begin(settled)
+    .apply(withPeer, "my-etcd-2", { spec: { previous: OLD } })
+    .apply(withPod, "my-etcd-2", { metadata }).snapshot;
   const needs = (given: ClusterSnapshot) => mayNeedNewTemplate(given, peerNamed(given, "my-etcd-2")!);
   expect(needs(withPod(young, "my-etcd-2", UNREADY_BESIDE))).toBe(true);
   expect(needs(young)).toBe(false);

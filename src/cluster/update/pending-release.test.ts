@@ -5,6 +5,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { calm, cluster, NOW } from "#kit/snapshots/cluster.ts";
 import {
   BEFORE,
@@ -157,21 +158,23 @@ const cases: {
   },
   {
     name: "data is in an older format and another update was running before",
-    given: withUpdate(olderData(wanting(NEXT_MINOR)), { revision: "former" }),
+    given: begin(wanting(NEXT_MINOR)).apply(olderData).apply(withUpdate, { revision: "former" }).snapshot,
     ready: ["False", "Waiting", OLDER],
     upToDate: ["False", "Waiting", `${COUNT}; ${OLDER}`],
     progressing: ["True", "Waiting", OLDER],
   },
   {
     name: "data is in an older format and one member is updated already",
-    given: olderData(withUpdated(wanting(NEXT_MINOR), "my-etcd-2")),
+    given: begin(wanting(NEXT_MINOR)).apply(withUpdated, "my-etcd-2").apply(olderData).snapshot,
     ready: ["False", "Waiting", OLDER],
     upToDate: ["False", "Waiting", `1 of 3 members run what the spec asks for; ${OLDER}`],
     progressing: ["True", "Waiting", OLDER],
   },
   {
     name: "data is not converted for a downgrade yet, with OnDelete",
-    given: saying(downgrading(wanting(BEFORE, { spec: ON_DELETE })), "my-etcd-0", { storageVersion: "3.6.0" }),
+    given: begin(wanting(BEFORE, { spec: ON_DELETE }))
+      .apply(downgrading)
+      .apply(saying, "my-etcd-0", { storageVersion: "3.6.0" }).snapshot,
     ready: ["False", "Waiting", "the update to 3.5.35 waits: my-etcd-0 has its data in the format of 3.6.0"],
     upToDate: ["False", "Rolling", COUNT],
     progressing: ["True", "Waiting", "enable-downgrade: members go back to etcd 3.5 when their data has been converted: my-etcd-0 has its data in the format of 3.6.0"], // biome-ignore format: one thing

@@ -1,4 +1,5 @@
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   cluster,
   sickFor,
@@ -47,28 +48,19 @@ import { templateOf } from "./wanted-template.ts";
 
 const wanted = wanting(NEWER);
 /** The canary has not answered for this long. */
-const late = (ms: number) => silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", ms);
-const stopped = withStop(withCrashing(late(700_000), "my-etcd-2"), "my-etcd-2");
+const late = (ms: number) => begin(wanted).apply(withCanary, "my-etcd-2").apply(silentFor, "my-etcd-2", ms).snapshot;
+const stopped = begin(late(700_000)).apply(withCrashing, "my-etcd-2").apply(withStop, "my-etcd-2").snapshot;
 const asked = wanting(NEWER, { spec: ON_DELETE });
 /** All EtcdPeers have the wanted template; the pods are old. */
 const allTurned = (snapshot: ClusterSnapshot) =>
   ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => withTurn(given, name), snapshot);
 /** People have restarted two members: one crashes and is rolled back, the other serves with an unready sidecar. */
-const bothTried = withStop(
-  withPod(
-    withRestarted(
-      withCrashing(
-        withCanary(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] }), "my-etcd-1"),
-        "my-etcd-1",
-        700_000,
-      ),
-      "my-etcd-2",
-    ),
-    "my-etcd-2",
-    UNREADY_BESIDE,
-  ),
-  "my-etcd-1",
-);
+const bothTried = begin(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] }))
+  .apply(withCanary, "my-etcd-1")
+  .apply(withCrashing, "my-etcd-1", 700_000)
+  .apply(withRestarted, "my-etcd-2")
+  .apply(withPod, "my-etcd-2", UNREADY_BESIDE)
+  .apply(withStop, "my-etcd-1").snapshot;
 const back = wanting(BEFORE);
 /** A release is wanted that cannot read raft entries of 3.5, and no member is recorded as free of them. */
 const unread = cluster({ spec: NEXT_MINOR });
@@ -86,7 +78,9 @@ function unshown(sickMs: number): ClusterSnapshot {
   const gone = running(certified, [name], shows("their-peer", ofBoth));
   const endpoints = new Map([...gone.endpoints].filter(([each]) => each !== name));
   const back = withTurn({ ...gone, endpoints }, name, own);
-  const ended = withPod(withCrashing(back, name, sickMs), name, { status: { ...CRASHING, conditions: [] } });
+  const ended = begin(back)
+    .apply(withCrashing, name, sickMs)
+    .apply(withPod, name, { status: { ...CRASHING, conditions: [] } }).snapshot;
   return withSeen(ended, { peer: { is: "unknown", why: "secrets is forbidden" } });
 }
 
@@ -113,12 +107,14 @@ testPlans("src/cluster/update", [
   },
   {
     name: "cancels the downgrade that forces raft snapshots when a member joins",
-    given: downgrading(withArrival(unread, "my-etcd-3", "added")),
+    given: begin(unread).apply(withArrival, "my-etcd-3", "added").apply(downgrading).snapshot,
     expect: "cancel-downgrade: cancelDowngrade",
   },
   {
     name: "moves the leadership to the member with the newest minor before a member joins",
-    given: withArrival(saying(wanting(NEXT_MINOR), "my-etcd-2", { version: "3.7.1" }), "my-etcd-3", "intended"),
+    given: begin(wanting(NEXT_MINOR))
+      .apply(saying, "my-etcd-2", { version: "3.7.1" })
+      .apply(withArrival, "my-etcd-3", "intended").snapshot,
     expect: "move-leader-to-newest: moveLeader my-etcd-0 to my-etcd-2",
   },
   {
@@ -138,7 +134,7 @@ testPlans("src/cluster/update", [
   },
   {
     name: "waits until all data has been converted",
-    given: saying(downgrading(back), "my-etcd-0", { storageVersion: "3.6.0" }),
+    given: begin(back).apply(downgrading).apply(saying, "my-etcd-0", { storageVersion: "3.6.0" }).snapshot,
     expect: "wait: enable-downgrade",
   },
   {
@@ -153,7 +149,7 @@ testPlans("src/cluster/update", [
   },
   {
     name: "updates the next member before it drops previous templates",
-    given: withUpdated(downgrading(back), "my-etcd-2"),
+    given: begin(back).apply(downgrading).apply(withUpdated, "my-etcd-2").snapshot,
     expect: turn("my-etcd-1"),
   },
   {
@@ -163,17 +159,17 @@ testPlans("src/cluster/update", [
   },
   {
     name: "cancels the downgrade for a joining member",
-    given: downgrading(withArrival(back, "my-etcd-3", "added")),
+    given: begin(back).apply(withArrival, "my-etcd-3", "added").apply(downgrading).snapshot,
     expect: "cancel-downgrade: cancelDowngrade",
   },
   {
     name: "cancels the downgrade before it cleans up a removed member",
-    given: downgrading(withoutMember(cluster(), "my-etcd-2")),
+    given: begin(cluster()).apply(withoutMember, "my-etcd-2").apply(downgrading).snapshot,
     expect: "cancel-downgrade: cancelDowngrade",
   },
   {
     name: "disarms a blocking alarm before it cancels the downgrade",
-    given: withAlarms(downgrading(cluster()), { type: "CORRUPT", id: "abc" }),
+    given: begin(cluster()).apply(downgrading).apply(withAlarms, { type: "CORRUPT", id: "abc" }).snapshot,
     expect: "disarm-alarm: disarmAlarm",
   },
   {
@@ -193,17 +189,23 @@ testPlans("src/cluster/update", [
   },
   {
     name: "cancels a pending restart when the spec is refused",
-    given: refusing(withTurn(wanted, "my-etcd-2")),
+    given: begin(wanted).apply(withTurn, "my-etcd-2").apply(refusing).snapshot,
     expect: turn("my-etcd-2"),
   },
   {
     name: "stops the update of the only member, also when the spec is refused",
-    given: refusing(silentFor(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0", 600_000)),
+    given: begin(wanting(NEWER, { replicas: 1 }))
+      .apply(withCanary, "my-etcd-0")
+      .apply(silentFor, "my-etcd-0", 600_000)
+      .apply(refusing).snapshot,
     expect: "stop-update: stopUpdate",
   },
   {
     name: "rolls the only member back, also when the spec is refused",
-    given: refusing(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0")),
+    given: begin(wanting(NEWER, { replicas: 1 }))
+      .apply(withCanary, "my-etcd-0")
+      .apply(withStop, "my-etcd-0")
+      .apply(refusing).snapshot,
     expect: "roll-back-member: replacePeer my-etcd-0 fenced",
   },
   { name: "updates the last member first while the first member leads", given: wanted, expect: turn("my-etcd-2") },
@@ -244,7 +246,7 @@ testPlans("src/cluster/update", [
   },
   {
     name: "moves the leadership to an updated member before the leader restarts",
-    given: withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+    given: begin(wanted).apply(withUpdated, "my-etcd-1", "my-etcd-2").apply(withTurn, "my-etcd-0").snapshot,
     expect: "restart-member: moveLeader my-etcd-0 to my-etcd-1",
   },
   {
@@ -294,7 +296,9 @@ testPlans("src/cluster/update", [
   },
   {
     name: "updates no member while a member is leaving",
-    given: withBudget(withRemoval(wanting(NEWER, { spec: { replicas: 2 } }), "my-etcd-2", "scale-down")),
+    given: begin(wanting(NEWER, { spec: { replicas: 2 } }))
+      .apply(withRemoval, "my-etcd-2", "scale-down")
+      .apply(withBudget).snapshot,
     expect: "remove-member: removeMember my-etcd-2",
   },
   {
@@ -316,45 +320,45 @@ testPlans("src/cluster/update", [
   { name: "stops the update when the canary takes too long", given: late(600_000), expect: "stop-update: stopUpdate" },
   {
     name: "does not stop a proven update",
-    given: sickFor(withCanary(withUpdated(wanted, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", 600_000),
+    given: begin(wanted)
+      .apply(withUpdated, "my-etcd-1")
+      .apply(withCanary, "my-etcd-2")
+      .apply(sickFor, "my-etcd-2", 600_000).snapshot,
     expect: "replace-lost: markRemoval my-etcd-2 replacement",
   },
   {
     name: "stops the update when the only member takes too long",
-    given: silentFor(withCanary(one, "my-etcd-0"), "my-etcd-0", 600_000),
+    given: begin(one).apply(withCanary, "my-etcd-0").apply(silentFor, "my-etcd-0", 600_000).snapshot,
     expect: "stop-update: stopUpdate",
   },
   { name: "rolls the canary back", given: stopped, expect: "roll-back-member: replacePeer my-etcd-2 fenced" },
   {
     name: "rolls back the only member after its update was stopped",
-    given: withStop(withCanary(one, "my-etcd-0"), "my-etcd-0"),
+    given: begin(one).apply(withCanary, "my-etcd-0").apply(withStop, "my-etcd-0").snapshot,
     expect: "roll-back-member: replacePeer my-etcd-0 fenced",
   },
   {
     name: "restarts the only member when it hangs with the failed template",
-    given: silentFor(
-      withTurn(withStop(withCanary(dead, "my-etcd-0"), "my-etcd-0"), "my-etcd-0", OLD),
-      "my-etcd-0",
-      600_000,
-    ),
+    given: begin(dead)
+      .apply(withCanary, "my-etcd-0")
+      .apply(withStop, "my-etcd-0")
+      .apply(withTurn, "my-etcd-0", OLD)
+      .apply(silentFor, "my-etcd-0", 600_000).snapshot,
     expect: "restart-stopped: restartPod",
   },
   {
     name: "updates the only member when it hangs",
-    given: silentFor(
-      withTurn(
-        madeFrom(wanting(NEXT_MINOR, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", NEWER),
-        "my-etcd-0",
-        NEWER,
-      ),
-      "my-etcd-0",
-      600_000,
-    ),
+    given: begin(wanting(NEXT_MINOR, { replicas: 1, down: ["my-etcd-0"] }))
+      .apply(madeFrom, "my-etcd-0", NEWER)
+      .apply(withTurn, "my-etcd-0", NEWER)
+      .apply(silentFor, "my-etcd-0", 600_000).snapshot,
     expect: "update-stopped: replacePeer my-etcd-0 fenced",
   },
   {
     name: "recreates the pod of a rolled-back member, although others cannot be rolled back yet",
-    given: withPeer(withTurn(bothTried, "my-etcd-1", OLD), "my-etcd-1", { spec: { previous: undefined } as never }),
+    given: begin(bothTried)
+      .apply(withTurn, "my-etcd-1", OLD)
+      .apply(withPeer, "my-etcd-1", { spec: { previous: undefined } as never }).snapshot,
     expect: "restart-stopped: restartPod",
   },
   {
@@ -384,7 +388,9 @@ testPlans("src/cluster/update", [
   },
   {
     name: "recreates the pod of a member that is down, also without a quorum",
-    given: withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"), "my-etcd-2"),
+    given: begin(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }))
+      .apply(withCrashing, "my-etcd-2")
+      .apply(withTurn, "my-etcd-2").snapshot,
     expect: "restart-stopped: restartPod",
   },
   {
@@ -409,7 +415,9 @@ testPlans("src/cluster/update", [
   },
   {
     name: "updates a member when its pod cannot be created",
-    given: sickFor(withoutPod(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 10_001),
+    given: begin(wanting(NEWER, { down: ["my-etcd-1"] }))
+      .apply(withoutPod, "my-etcd-1")
+      .apply(sickFor, "my-etcd-1", 10_001).snapshot,
     expect: "update-stopped: replacePeer my-etcd-1 fenced",
   },
   {
@@ -444,7 +452,10 @@ testPlans("src/cluster/update", [
   },
   {
     name: "stops the update with OnDelete when the restarted member fails",
-    given: silentFor(withCanary(withTurn(asked, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", 600_000),
+    given: begin(asked)
+      .apply(withTurn, "my-etcd-1")
+      .apply(withCanary, "my-etcd-2")
+      .apply(silentFor, "my-etcd-2", 600_000).snapshot,
     expect: "stop-update: stopUpdate",
   },
   {
@@ -469,7 +480,9 @@ testPlans("src/cluster/update", [
   },
   {
     name: "restarts a member after its peer URL has changed",
-    given: listedBy(turnedTo(switching({}, ["both", "both", "both"]), "my-etcd-2", "reached"), "https", ["my-etcd-2"]),
+    given: begin(switching({}, ["both", "both", "both"]))
+      .apply(turnedTo, "my-etcd-2", "reached")
+      .apply(listedBy, "https", ["my-etcd-2"]).snapshot,
     expect: "restart-member: restartPod",
   },
   {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { BEFORE, NEWER, silentFor, wanting, withCanary } from "#kit/snapshots/cluster-rolling.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -48,11 +49,10 @@ test.each<[string, ClusterSnapshot, string]>([
   expect(podTrouble(given, "my-etcd-2")).toBe(expected);
 }); // biome-ignore format: a table
 
-const rolling = withContainer(
-  silentFor(withCanary(wanting(NEWER), "my-etcd-2"), "my-etcd-2", 60_000),
-  "my-etcd-2",
-  PULL,
-);
+const rolling = begin(wanting(NEWER))
+  .apply(withCanary, "my-etcd-2")
+  .apply(silentFor, "my-etcd-2", 60_000)
+  .apply(withContainer, "my-etcd-2", PULL).snapshot;
 
 test("while an update waits for a member, Ready, UpToDate and Progressing report why its image cannot be pulled", () => {
   const plan = planCluster(rolling);

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { knownMembers } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withMember, withoutPeers } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -65,7 +66,7 @@ describe("the record of a member's raft entries", () => {
     },
     {
       name: "is dropped when a member runs 3.5, which writes entries into every log",
-      given: answering(withReadableEntries(settled), "3.5.35"),
+      given: begin(settled).apply(withReadableEntries).apply(answering, "3.5.35").snapshot,
       is: undefined,
     },
     {
@@ -75,14 +76,18 @@ describe("the record of a member's raft entries", () => {
     },
     {
       name: "is dropped when a member that does not answer has 3.5 in its EtcdPeer",
-      given: withPeer(withReadableEntries(cluster({ down: ["my-etcd-0"] })), "my-etcd-0", {
-        spec: { version: "3.5.35" },
-      }),
+      given: begin(cluster({ down: ["my-etcd-0"] }))
+        .apply(withReadableEntries)
+        .apply(withPeer, "my-etcd-0", {
+          spec: { version: "3.5.35" },
+        }).snapshot,
       is: undefined,
     },
     {
       name: "is dropped when a silent member last ran 3.5",
-      given: withReadableEntries(recording(cluster({ down: ["my-etcd-0"] }), "3.5.35", "3.6.16", "3.6.16")),
+      given: begin(cluster({ down: ["my-etcd-0"] }))
+        .apply(recording, "3.5.35", "3.6.16", "3.6.16")
+        .apply(withReadableEntries).snapshot,
       is: undefined,
     },
   ];
@@ -93,7 +98,9 @@ describe("the record of a member's raft entries", () => {
     });
 
   test("is in the status of each managed member", () => {
-    const given = withMember(withReadableEntries(settled, ["my-etcd-0", "my-etcd-2"]), THEIRS);
+    const given = begin(settled)
+      .apply(withReadableEntries, ["my-etcd-0", "my-etcd-2"])
+      .apply(withMember, THEIRS).snapshot;
     const { members } = clusterStatus(downgrading(given, ["my-etcd-0"]), { next: "settled" });
     expect(members![1]).not.toHaveProperty("raftEntriesFrom");
     expect(members!.map(({ name, raftEntriesFrom: from }) => [name, from])).toEqual([
@@ -115,12 +122,16 @@ describe("a downgrade is for snapshots", () => {
   const to36 = (given: ClusterSnapshot) => saying(given, "my-etcd-0", { downgradeTo: "3.6.0" });
   const cases: [name: string, given: ClusterSnapshot, is: boolean][] = [
     ["when a member has no raft snapshot yet", downgrading(unread), true],
-    ["not when all members have a raft snapshot", downgrading(withReadableEntries(unread)), false],
+    [
+      "not when all members have a raft snapshot",
+      begin(unread).apply(withReadableEntries).apply(downgrading).snapshot,
+      false,
+    ],
     ["not when no downgrade is enabled", unread, false],
     ["not when one member reports a downgrade to 3.6", to36(downgrading(unread)), false],
     ["not when the spec asks for a release that reads all entries", downgrading(settled), false],
-    ["not after the update was stopped", downgrading(withStop(unread, "my-etcd-2")), false],
-    ["not while the spec is refused", downgrading(refusing(unread)), false],
+    ["not after the update was stopped", begin(unread).apply(withStop, "my-etcd-2").apply(downgrading).snapshot, false],
+    ["not while the spec is refused", begin(unread).apply(refusing).apply(downgrading).snapshot, false],
   ];
   test.each(cases)("%s", (_name, given, is) => {
     expect(isDowngradeForSnapshots(given)).toBe(is);

@@ -4,6 +4,7 @@ import { unknown } from "#base/observed.ts";
 import { memberNamed } from "#cluster/members/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import {
   ALWAYS_WELL,
   changedPeer,
@@ -80,7 +81,7 @@ function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterS
 
 /** The snapshot in which the member has lacked only readiness for this long. */
 function unreadyFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
-  const unfit = unfitFor(withPod(snapshot, name, UNREADY_BESIDE), name, ms);
+  const unfit = begin(snapshot).apply(withPod, name, UNREADY_BESIDE).apply(unfitFor, name, ms).snapshot;
   const { id } = memberNamed(snapshot, name)!;
   return { ...unfit, histories: new Map(unfit.histories).set(id, { ...unfit.histories.get(id)!, unreadyForMs: ms }) };
 }
@@ -134,11 +135,10 @@ const ran = (snapshot: ClusterSnapshot) => recording(snapshot, OLD.version, OLD.
 const down = withCrashing(ran(wanting(NEWER, { down: ["my-etcd-1"] })), "my-etcd-1");
 /** The wanted template has changed since one member restarted; it does not become healthy. */
 const NEWEST = { ...OLD, version: "3.6.18" };
-const tried = withPod(
-  madeFrom(withTurn(wanting(NEWEST, { down: ["my-etcd-1"] }), "my-etcd-1", NEWER), "my-etcd-1", NEWER),
-  "my-etcd-1",
-  { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } },
-);
+const tried = begin(wanting(NEWEST, { down: ["my-etcd-1"] }))
+  .apply(withTurn, "my-etcd-1", NEWER)
+  .apply(madeFrom, "my-etcd-1", NEWER)
+  .apply(withPod, "my-etcd-1", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }).snapshot;
 /** Members shall trust the next CA. */
 const trusting = withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } });
 /** One member failed with the wanted template, and its CA has been rotated since. */
@@ -148,8 +148,10 @@ function followed(version: string, by = NEXT): ClusterSnapshot {
   const trust = bundle(OWN, NEXT);
   const tls = { ...previous.tls, peer: { ...previous.tls!.peer!, trust, signer: by.id } };
   const template = { ...previous, version, tls };
-  const asked = wantingToo(withMade(before, { peer: { by, trust } }), { version });
-  const tried = madeFrom(withPeer(asked, "my-etcd-0", { spec: { ...template, previous } }), "my-etcd-0", template);
+  const asked = begin(before).apply(withMade, { peer: { by, trust } }).apply(wantingToo, { version }).snapshot;
+  const tried = begin(asked)
+    .apply(withPeer, "my-etcd-0", { spec: { ...template, previous } })
+    .apply(madeFrom, "my-etcd-0", template).snapshot;
   return withStop(tried, "my-etcd-0");
 }
 const wantingToo = (snapshot: ClusterSnapshot, spec: object): ClusterSnapshot => ({
@@ -166,31 +168,31 @@ function comingUp(snapshot: ClusterSnapshot, sinceText = "2026-01-01T11:59:31Z")
 }
 /** The first member is rolled back, and its old pod has been hanging for this long. */
 const hanging = (ms: number, replicas = 1) =>
-  silentFor(
-    withTurn(
-      withStop(
-        withCanary(withRunning(wanting(NEWER, { replicas, down: ["my-etcd-0"] }), "my-etcd-0"), "my-etcd-0"),
-        "my-etcd-0",
-      ),
-      "my-etcd-0",
-      OLD,
-    ),
-    "my-etcd-0",
-    ms,
-  );
+  begin(wanting(NEWER, { replicas, down: ["my-etcd-0"] }))
+    .apply(withRunning, "my-etcd-0")
+    .apply(withCanary, "my-etcd-0")
+    .apply(withStop, "my-etcd-0")
+    .apply(withTurn, "my-etcd-0", OLD)
+    .apply(silentFor, "my-etcd-0", ms).snapshot;
 /**
  * The first member has restarted with the wanted template and serves clients, but its pod has not been Ready for this
  * long.
  */
 const unready = (ms: number) =>
-  unfitFor(withUpdate(withPod(withRestarted(wanted, "my-etcd-2"), "my-etcd-2", NOT_READY)), "my-etcd-2", ms);
+  begin(wanted)
+    .apply(withRestarted, "my-etcd-2")
+    .apply(withPod, "my-etcd-2", NOT_READY)
+    .apply(withUpdate)
+    .apply(unfitFor, "my-etcd-2", ms).snapshot;
 const stopped = withStop(canary, "my-etcd-2");
 /** The template from before TLS was switched off. */
 const LIMITED = withResources({ limits: { cpu: "1" } });
 const HAD_TLS = { ...OLD, version: "3.6.15", tls: HAS.both };
 /** The member has an outdated pending restart, and still shows a Secret that is gone. */
 const leftShowing = (snapshot: ClusterSnapshot, name: string) =>
-  withTurn(madeFrom(snapshot, name, HAD_TLS), name, { ...OLD, version: "3.6.15" }, { previous: HAD_TLS });
+  begin(snapshot)
+    .apply(madeFrom, name, HAD_TLS)
+    .apply(withTurn, name, { ...OLD, version: "3.6.15" }, { previous: HAD_TLS }).snapshot;
 const ended = (containerStatuses: readonly object[]) => ({ status: { containerStatuses } });
 /** The snapshot in which the container of the first member has ended with this output. */
 const withWords = (snapshot: ClusterSnapshot, message: string) =>
@@ -218,7 +220,7 @@ const LEARNER = { ...THEIRS, isLearner: true };
 
 /** The update began at this time, and one member's data is not converted yet. */
 const converting = (startTime: string) =>
-  withUpdate(downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"), { startTime });
+  begin(back).apply(downgrading).apply(downgrading, ["my-etcd-1"], "3.6.0").apply(withUpdate, { startTime }).snapshot;
 
 const cases: Readonly<Record<string, readonly Case[]>> = {
   "no-version-path": [
@@ -259,7 +261,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits for a member that is not Ready, and warns after the start timeout",
-      given: unfitFor(withPod(unread, "my-etcd-1", NOT_READY), "my-etcd-1", 600_000),
+      given: begin(unread).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 600_000).snapshot,
       says: { next: "wait", because: `${FIRST} once my-etcd-1 has a Ready pod`, warn: true },
     },
     {
@@ -273,7 +275,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "names the member without a snapshot while the downgrade is enabled",
-      given: withReadableEntries(downgrading(unread), ["my-etcd-0"]),
+      given: begin(unread).apply(downgrading).apply(withReadableEntries, ["my-etcd-0"]).snapshot,
       says: {
         next: "wait",
         because: `${FIRST}; not done yet: the raft log of my-etcd-1 may have entries of etcd 3.5, which etcd 3.7 cannot read`,
@@ -305,17 +307,20 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "keeps a leader that runs 3.7",
-      given: withArrival(saying(halfway, "my-etcd-0", { version: "3.7.1" }), "my-etcd-3", "added"),
+      given: begin(halfway).apply(saying, "my-etcd-0", { version: "3.7.1" }).apply(withArrival, "my-etcd-3", "added")
+        .snapshot,
       says: undefined,
     },
     {
       name: "keeps a leader with an unknown release",
-      given: withArrival(saying(halfway, "my-etcd-0", { version: "mine" }), "my-etcd-3", "added"),
+      given: begin(halfway).apply(saying, "my-etcd-0", { version: "mine" }).apply(withArrival, "my-etcd-3", "added")
+        .snapshot,
       says: undefined,
     },
     {
       name: "does not choose an unhealthy member",
-      given: withArrival(saying(halfway, "my-etcd-2", { leaderId: undefined }), "my-etcd-3", "added"),
+      given: begin(halfway).apply(saying, "my-etcd-2", { leaderId: undefined }).apply(withArrival, "my-etcd-3", "added")
+        .snapshot,
       says: undefined,
     },
   ],
@@ -357,7 +362,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "warns when a joining member is no voter for long",
-      given: withUpdate(withArrival(back, "my-etcd-3", "started"), { startTime: "2026-01-01T11:50:00Z" }),
+      given: begin(back)
+        .apply(withArrival, "my-etcd-3", "started")
+        .apply(withUpdate, { startTime: "2026-01-01T11:50:00Z" }).snapshot,
       says: { next: "wait", because: /once my-etcd-3 has its vote$/, recheckAfterMs: 10_000, warn: true },
     },
     {
@@ -397,7 +404,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits for a member that is not Ready",
-      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 20_000),
+      given: begin(back).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 20_000).snapshot,
       says: {
         next: "wait",
         because: "the downgrade to etcd 3.5 begins once my-etcd-1 has a Ready pod",
@@ -407,17 +414,17 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "rechecks after 500 ms when a member has just become unfit",
-      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 0),
+      given: begin(back).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 0).snapshot,
       says: { next: "wait", recheckAfterMs: 500 },
     },
     {
       name: "warns about a member that is unfit for long",
-      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 600_000),
+      given: begin(back).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 600_000).snapshot,
       says: { next: "wait", warn: true },
     },
     {
       name: "waits for unconverted data, and names the member",
-      given: downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"),
+      given: begin(back).apply(downgrading).apply(downgrading, ["my-etcd-1"], "3.6.0").snapshot,
       says: {
         next: "wait",
         because:
@@ -472,12 +479,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "cancels a downgrade that the spec does not ask for, although a voter runs its minor",
-      given: answering(downgrading(settled), "3.5.30"),
+      given: begin(settled).apply(downgrading).apply(answering, "3.5.30").snapshot,
       says: { next: "step", step: { do: "cancelDowngrade", to: "3.5" } },
     },
     {
       name: "ignores the report of a member without a leader",
-      given: saying(downgrading(settled, ["my-etcd-2"]), "my-etcd-2", { leaderId: undefined }),
+      given: begin(settled).apply(downgrading, ["my-etcd-2"]).apply(saying, "my-etcd-2", { leaderId: undefined })
+        .snapshot,
       says: undefined,
     },
     {
@@ -492,12 +500,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "cancels a downgrade for raft snapshots when a flag is refused",
-      given: downgrading(refusing(unread)),
+      given: begin(unread).apply(refusing).apply(downgrading).snapshot,
       says: { next: "step", step: { do: "cancelDowngrade", to: "3.5" } },
     },
     {
       name: "keeps the downgrade when spec.version is unreachable and a voter runs the older minor",
-      given: answering(downgrading(cluster({ spec: { version: "3.9.0" } })), "3.5.30"),
+      given: begin(cluster({ spec: { version: "3.9.0" } }))
+        .apply(downgrading)
+        .apply(answering, "3.5.30").snapshot,
       says: undefined,
     },
     {
@@ -507,32 +517,34 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "keeps the downgrade when a flag is refused and the spec asks for the older minor",
-      given: downgrading(refusing(back)),
+      given: begin(back).apply(refusing).apply(downgrading).snapshot,
       says: undefined,
     },
     {
       name: "keeps the downgrade when a flag is refused and a voter runs the older minor",
-      given: answering(downgrading(refusing(settled)), "3.5.30"),
+      given: begin(settled).apply(refusing).apply(downgrading).apply(answering, "3.5.30").snapshot,
       says: undefined,
     },
     {
       name: "keeps a downgrade with a refused flag while one member runs a newer minor than the spec asks for",
-      given: answering(downgrading(refusing(settled)), "3.7.1"),
+      given: begin(settled).apply(refusing).apply(downgrading).apply(answering, "3.7.1").snapshot,
       says: undefined,
     },
     {
       name: "keeps the downgrade beside a started learner that was added by hand",
-      given: withMember(downgrading(back), LEARNER),
+      given: begin(back).apply(downgrading).apply(withMember, LEARNER).snapshot,
       says: undefined,
     },
     {
       name: "cancels the downgrade for a learner that has not started",
-      given: withMember(downgrading(back), { ...LEARNER, name: "", clientUrls: [] }),
+      given: begin(back)
+        .apply(downgrading)
+        .apply(withMember, { ...LEARNER, name: "", clientUrls: [] }).snapshot,
       says: { next: "step", because: /etcd lets no member join during a downgrade/ },
     },
     {
       name: "cancels the downgrade for a joining member",
-      given: downgrading(withArrival(back, "my-etcd-3", "added")),
+      given: begin(back).apply(withArrival, "my-etcd-3", "added").apply(downgrading).snapshot,
       says: {
         next: "step",
         because:
@@ -541,12 +553,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "cancels the downgrade for an intent",
-      given: downgrading(withArrival(back, "my-etcd-3", "intended")),
+      given: begin(back).apply(withArrival, "my-etcd-3", "intended").apply(downgrading).snapshot,
       says: { next: "step", because: /and my-etcd-3 has to join$/ },
     },
     {
       name: "cancels the downgrade for a joining member, also when spec.version is unreachable",
-      given: downgrading(withArrival(cluster({ spec: { version: "3.9.0" } }), "my-etcd-3", "added")),
+      given: begin(cluster({ spec: { version: "3.9.0" } }))
+        .apply(withArrival, "my-etcd-3", "added")
+        .apply(downgrading).snapshot,
       says: { next: "step", because: /and my-etcd-3 has to join$/ },
     },
   ],
@@ -598,7 +612,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "keeps the previous template while the member is unfit",
-      given: withPod(hadBefore(cluster()), "my-etcd-1", NOT_READY),
+      given: begin(cluster()).apply(hadBefore).apply(withPod, "my-etcd-1", NOT_READY).snapshot,
       says: undefined,
     },
     {
@@ -608,22 +622,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "keeps the previous template until the update is recorded as proven",
-      given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"))),
+      given: begin(wanting(NEWER)).apply(withUpdated, "my-etcd-1").apply(withUpdate).apply(hadBefore).snapshot,
       says: undefined,
     },
     {
       name: "drops the previous template once the update is proven",
-      given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"), { proven: true })),
+      given: begin(wanting(NEWER)).apply(withUpdated, "my-etcd-1").apply(withUpdate, { proven: true }).apply(hadBefore)
+        .snapshot,
       says: { ...gives("my-etcd-1", NEWER.version), lacks: PREVIOUS },
     },
     {
       name: "drops the previous template of an earlier update while a new update runs",
-      given: hadBefore(withUpdate(wanting(NEWER))),
+      given: begin(wanting(NEWER)).apply(withUpdate).apply(hadBefore).snapshot,
       says: { ...gives("my-etcd-1", OLD.version), lacks: PREVIOUS },
     },
     {
       name: "keeps the previous template when the EtcdPeer has no member",
-      given: hadBefore(withoutMember(cluster(), "my-etcd-1")),
+      given: begin(cluster()).apply(withoutMember, "my-etcd-1").apply(hadBefore).snapshot,
       says: undefined,
     },
   ],
@@ -647,7 +662,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "judges the update by the next failing member when the first one has no claim",
-      given: withoutClaims(withCanary(late, "my-etcd-1"), "my-etcd-1"),
+      given: begin(late).apply(withCanary, "my-etcd-1").apply(withoutClaims, "my-etcd-1").snapshot,
       says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
     },
     {
@@ -662,12 +677,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "stops the update when several pods together had the wanted template for the start timeout",
-      given: triedFor(remade(late), "my-etcd-2", 600_000),
+      given: begin(late).apply(remade).apply(triedFor, "my-etcd-2", 600_000).snapshot,
       says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
     },
     {
       name: "does not stop the update before several pods together had the start timeout",
-      given: triedFor(remade(late), "my-etcd-2", 599_999),
+      given: begin(late).apply(remade).apply(triedFor, "my-etcd-2", 599_999).snapshot,
       says: undefined,
     },
     {
@@ -697,7 +712,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "gives a canary without a pod its start timeout",
-      given: withoutPod(silentFor(canary, "my-etcd-2", 599_999), "my-etcd-2"),
+      given: begin(canary).apply(silentFor, "my-etcd-2", 599_999).apply(withoutPod, "my-etcd-2").snapshot,
       says: undefined,
     },
     {
@@ -712,17 +727,19 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "does not count the time of earlier pods when the pod is missing",
-      given: triedFor(podlessFor(late, 10_000), "my-etcd-2", 600_000),
+      given: begin(late).apply(podlessFor, 10_000).apply(triedFor, "my-etcd-2", 600_000).snapshot,
       says: undefined,
     },
     {
       name: "does not count time without a pod from before the update",
-      given: withUpdate(podlessFor(late, 600_000), { startTime: "2026-01-01T11:50:01Z" }),
+      given: begin(late).apply(podlessFor, 600_000).apply(withUpdate, { startTime: "2026-01-01T11:50:01Z" }).snapshot,
       says: undefined,
     },
     {
       name: "reports why there is no pod",
-      given: withPeer(podlessFor(late, 600_000), "my-etcd-2", { status: say("exceeded quota: few") }),
+      given: begin(late)
+        .apply(podlessFor, 600_000)
+        .apply(withPeer, "my-etcd-2", { status: say("exceeded quota: few") }).snapshot,
       says: { step: { message: "exceeded quota: few" } },
     },
     {
@@ -756,17 +773,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "reports a canary that answers and stays far behind the other members",
-      given: withUpdate(
-        unfitFor(
-          saying(
-            saying(withRestarted(wanted, "my-etcd-2"), "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 }),
-            "my-etcd-0",
-            { raftIndex: 1_001 },
-          ),
-          "my-etcd-2",
-          600_000,
-        ),
-      ),
+      given: begin(wanted)
+        .apply(withRestarted, "my-etcd-2")
+        .apply(saying, "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 })
+        .apply(saying, "my-etcd-0", { raftIndex: 1_001 })
+        .apply(unfitFor, "my-etcd-2", 600_000)
+        .apply(withUpdate).snapshot,
       says: { step: { message: "it has not caught up" } },
     },
     {
@@ -810,9 +822,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "reports why no rollback is possible",
-      given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
-        spec: { previous: HAD_TLS },
-      }),
+      given: begin(wanting(NEWER, { replicas: 1 }))
+        .apply(withCanary, "my-etcd-0")
+        .apply(withStop, "my-etcd-0")
+        .apply(withPeer, "my-etcd-0", {
+          spec: { previous: HAD_TLS },
+        }).snapshot,
       says: {
         next: "notice",
         because:
@@ -867,12 +882,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "rolls back the blamed member before other failed members",
-      given: withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"),
+      given: begin(canary).apply(withCanary, "my-etcd-1").apply(withStop, "my-etcd-2").snapshot,
       says: gives("my-etcd-2", "3.6.16"),
     },
     {
       name: "rolls back other failed members once the blamed member is rolled back",
-      given: withTurn(withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", OLD),
+      given: begin(canary).apply(withCanary, "my-etcd-1").apply(withStop, "my-etcd-2").apply(withTurn, "my-etcd-2", OLD)
+        .snapshot,
       says: {
         ...gives("my-etcd-1", "3.6.16"),
         because: "my-etcd-1 did not come up, and is rolled back to its previous template: etcd 3.6.16",
@@ -880,14 +896,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "gives a member that never ran the template of a healthy one",
-      given: withPeer(
-        withStop(
-          withCanary(withStraggler(wanting(NEWER, { down: ["my-etcd-2"] }), { started: false }), "my-etcd-2"),
-          "my-etcd-2",
-        ),
-        "my-etcd-2",
-        { spec: { previous: { ...OLD, version: "3.6.15" } } },
-      ),
+      given: begin(wanting(NEWER, { down: ["my-etcd-2"] }))
+        .apply(withStraggler, { started: false })
+        .apply(withCanary, "my-etcd-2")
+        .apply(withStop, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }).snapshot,
       says: {
         ...gives("my-etcd-2", "3.6.16"),
         because: "my-etcd-2 did not come up, and gets the template of a healthy member: etcd 3.6.16",
@@ -900,17 +913,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "cancels no pending restart of a pod with the failed template",
-      given: withTurn(
-        madeFrom(stopped, "my-etcd-0", NEWER),
-        "my-etcd-0",
-        { ...OLD, version: "3.6.15" },
-        { previous: NEWER },
-      ),
+      given: begin(stopped)
+        .apply(madeFrom, "my-etcd-0", NEWER)
+        .apply(withTurn, "my-etcd-0", { ...OLD, version: "3.6.15" }, { previous: NEWER }).snapshot,
       says: gives("my-etcd-2", "3.6.16"),
     },
     {
       name: "keeps the template when the member works after all",
-      given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
+      given: begin(wanted).apply(withUpdated, "my-etcd-2").apply(withStop, "my-etcd-2").snapshot,
       says: { next: "notice" },
     },
     {
@@ -955,7 +965,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { name: "does nothing for a member with the wanted template", given: withTurn(down, "my-etcd-1"), says: undefined },
     {
       name: "gives a member that is down its previous template when the spec is refused",
-      given: refusing(withTurn(down, "my-etcd-1")),
+      given: begin(down).apply(withTurn, "my-etcd-1").apply(refusing).snapshot,
       says: {
         ...gives("my-etcd-1", "3.6.16"),
         because: "my-etcd-1 is down; its next pod runs etcd 3.6.16, which is not what the spec asks for",
@@ -979,7 +989,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "skips a member that participates in the quorum",
-      given: withCrashing(unpublished(wanted, "my-etcd-1"), "my-etcd-1"),
+      given: begin(wanted).apply(unpublished, "my-etcd-1").apply(withCrashing, "my-etcd-1").snapshot,
       says: undefined,
     },
     {
@@ -989,24 +999,28 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "skips a member that runs and does not answer",
-      given: sickFor(withRunning(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 60_000),
+      given: begin(wanting(NEWER, { down: ["my-etcd-1"] }))
+        .apply(withRunning, "my-etcd-1")
+        .apply(sickFor, "my-etcd-1", 60_000).snapshot,
       says: undefined,
     },
     {
       name: "updates a member with a stuck pod",
-      given: withPod(sickFor(ran(wanting(NEWER, { down: ["my-etcd-1"] })), "my-etcd-1", 10_000), "my-etcd-1", {
-        status: STARTING,
-      }),
+      given: begin(ran(wanting(NEWER, { down: ["my-etcd-1"] })))
+        .apply(sickFor, "my-etcd-1", 10_000)
+        .apply(withPod, "my-etcd-1", {
+          status: STARTING,
+        }).snapshot,
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
       name: "waits 10 s for a missing pod",
-      given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 9_999),
+      given: begin(down).apply(withoutPod, "my-etcd-1").apply(sickFor, "my-etcd-1", 9_999).snapshot,
       says: undefined,
     },
     {
       name: "updates a member without a pod after 10 s",
-      given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 10_000),
+      given: begin(down).apply(withoutPod, "my-etcd-1").apply(sickFor, "my-etcd-1", 10_000).snapshot,
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
@@ -1016,17 +1030,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "keeps the template of a waking member without a pod",
-      given: sickFor(withoutPod(withSleep(down, WOKEN), "my-etcd-1"), "my-etcd-1", 60_000),
+      given: begin(down).apply(withSleep, WOKEN).apply(withoutPod, "my-etcd-1").apply(sickFor, "my-etcd-1", 60_000)
+        .snapshot,
       says: undefined,
     },
     {
       name: "keeps the template while a waking member waits for a volume",
-      given: withPod(sickFor(withSleep(down, WOKEN), "my-etcd-1", 60_000), "my-etcd-1", { status: STARTING }),
+      given: begin(down)
+        .apply(withSleep, WOKEN)
+        .apply(sickFor, "my-etcd-1", 60_000)
+        .apply(withPod, "my-etcd-1", { status: STARTING }).snapshot,
       says: undefined,
     },
     {
       name: "keeps the template while a waking member waits for a node",
-      given: withPod(withSleep(down, WOKEN), "my-etcd-1", { status: { conditions: UNSCHEDULED } }),
+      given: begin(down)
+        .apply(withSleep, WOKEN)
+        .apply(withPod, "my-etcd-1", { status: { conditions: UNSCHEDULED } }).snapshot,
       says: undefined,
     },
     {
@@ -1036,7 +1056,10 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "updates a member without a pod when the cluster woke up long ago",
-      given: sickFor(withoutPod(withSleep(down, SLEPT_LONG_AGO), "my-etcd-1"), "my-etcd-1", 60_000),
+      given: begin(down)
+        .apply(withSleep, SLEPT_LONG_AGO)
+        .apply(withoutPod, "my-etcd-1")
+        .apply(sickFor, "my-etcd-1", 60_000).snapshot,
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
@@ -1059,18 +1082,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "updates no second member beside the canary",
-      given: withCrashing(
-        withCanary(wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
-        "my-etcd-1",
-      ),
+      given: begin(wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }))
+        .apply(withCanary, "my-etcd-2")
+        .apply(withCrashing, "my-etcd-1").snapshot,
       says: undefined,
     },
     {
       name: "updates members beside the canary when the quorum is lost",
-      given: withCrashing(
-        withCanary(ran(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] })), "my-etcd-2"),
-        "my-etcd-1",
-      ),
+      given: begin(ran(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] })))
+        .apply(withCanary, "my-etcd-2")
+        .apply(withCrashing, "my-etcd-1").snapshot,
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
@@ -1085,9 +1106,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "updates an EtcdPeer with a New bootstrap section when its member may bootstrap",
-      given: withPod(withRunning(cluster({ stage: "starting", spec: NEWER }), "my-etcd-0"), "my-etcd-1", {
-        status: STARTING,
-      }),
+      given: begin(cluster({ stage: "starting", spec: NEWER }))
+        .apply(withRunning, "my-etcd-0")
+        .apply(withPod, "my-etcd-1", {
+          status: STARTING,
+        }).snapshot,
       says: gives("my-etcd-1", "3.6.17"),
     },
     {
@@ -1102,7 +1125,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "keeps the first previous template across edits",
-      given: withTurn(withCrashing(ran(wanting(NEWEST, { down: ["my-etcd-1"] })), "my-etcd-1"), "my-etcd-1", NEWER),
+      given: begin(ran(wanting(NEWEST, { down: ["my-etcd-1"] })))
+        .apply(withCrashing, "my-etcd-1")
+        .apply(withTurn, "my-etcd-1", NEWER).snapshot,
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
     },
     {
@@ -1112,11 +1137,10 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "keeps the last working template as the previous one when the pod is missing",
-      given: sickFor(
-        withoutPod(withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }), "my-etcd-1"),
-        "my-etcd-1",
-        10_000,
-      ),
+      given: begin(down)
+        .apply(withPeer, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } })
+        .apply(withoutPod, "my-etcd-1")
+        .apply(sickFor, "my-etcd-1", 10_000).snapshot,
       says: gives("my-etcd-1", "3.6.17", "3.6.15"),
     },
     {
@@ -1128,18 +1152,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   "restart-stopped": [
     {
       name: "leaves restarts to people with OnDelete",
-      given: withTurn(
-        withCrashing(ran(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1"),
-        "my-etcd-1",
-      ),
+      given: begin(ran(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })))
+        .apply(withCrashing, "my-etcd-1")
+        .apply(withTurn, "my-etcd-1").snapshot,
       says: undefined,
     },
     {
       name: "restarts a member for a rollback with OnDelete",
-      given: withCrashing(
-        withStop(withTurn(withCanary(asked, "my-etcd-2"), "my-etcd-2", OLD), "my-etcd-2"),
-        "my-etcd-2",
-      ),
+      given: begin(asked)
+        .apply(withCanary, "my-etcd-2")
+        .apply(withTurn, "my-etcd-2", OLD)
+        .apply(withStop, "my-etcd-2")
+        .apply(withCrashing, "my-etcd-2").snapshot,
       says: restarts("my-etcd-2"),
     },
     { name: "does nothing for a running member", given: turned, says: undefined },
@@ -1147,7 +1171,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { name: "restarts a pod that is down", given: withTurn(down, "my-etcd-1"), says: restarts("my-etcd-1") },
     {
       name: "restarts a pod that is stuck",
-      given: withPod(withTurn(down, "my-etcd-1"), "my-etcd-1", { status: STARTING }),
+      given: begin(down).apply(withTurn, "my-etcd-1").apply(withPod, "my-etcd-1", { status: STARTING }).snapshot,
       says: restarts("my-etcd-1"),
     },
     {
@@ -1189,15 +1213,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "restarts the first member with a ReplicaSet that has the template",
-      given: withTurn(
-        withTurn(
-          withCrashing(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1"), "my-etcd-2"),
-          "my-etcd-1",
-          NEWER,
-          { isTakenOver: false },
-        ),
-        "my-etcd-2",
-      ),
+      given: begin(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }))
+        .apply(withCrashing, "my-etcd-1")
+        .apply(withCrashing, "my-etcd-2")
+        .apply(withTurn, "my-etcd-1", NEWER, { isTakenOver: false })
+        .apply(withTurn, "my-etcd-2").snapshot,
       says: restarts("my-etcd-2"),
     },
   ],
@@ -1206,7 +1226,10 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { name: "leaves several pending restarts to people with OnDelete", given: allTurned(asked), says: undefined },
     {
       name: "restarts a member for a rollback with OnDelete",
-      given: withTurn(withStop(madeFrom(asked, "my-etcd-2", NEWER), "my-etcd-2"), "my-etcd-2", OLD),
+      given: begin(asked)
+        .apply(madeFrom, "my-etcd-2", NEWER)
+        .apply(withStop, "my-etcd-2")
+        .apply(withTurn, "my-etcd-2", OLD).snapshot,
       says: {
         ...restarts("my-etcd-2"),
         because: "my-etcd-2 restarts with etcd 3.6.16, which is not what the spec asks for",
@@ -1219,7 +1242,8 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits until the restarted member is Ready",
-      given: withPod(madeFrom(allTurned(wanted), "my-etcd-2", NEWER), "my-etcd-2", notReady),
+      given: begin(allTurned(wanted)).apply(madeFrom, "my-etcd-2", NEWER).apply(withPod, "my-etcd-2", notReady)
+        .snapshot,
       says: { next: "wait", because: /^my-etcd-1 restarts once my-etcd-2 has a Ready pod$/ },
     },
     {
@@ -1312,9 +1336,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits for a member with an etcd container that is not ready",
-      given: withPod(unreadyFor(turned, "my-etcd-1", 600_000), "my-etcd-1", {
-        status: { containerStatuses: [{ name: "etcd", ready: false, state: { running: {} } }] },
-      }),
+      given: begin(turned)
+        .apply(unreadyFor, "my-etcd-1", 600_000)
+        .apply(withPod, "my-etcd-1", {
+          status: { containerStatuses: [{ name: "etcd", ready: false, state: { running: {} } }] },
+        }).snapshot,
       says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 has a Ready pod" },
     },
     {
@@ -1324,16 +1350,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "does not wait in a rollback for a member that an update may fix",
-      given: unreadyFor(
-        withStop(withTurn(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2", OLD), "my-etcd-2"),
-        "my-etcd-1",
-        600_000,
-      ),
+      given: begin(wanted)
+        .apply(madeFrom, "my-etcd-2", NEWER)
+        .apply(withTurn, "my-etcd-2", OLD)
+        .apply(withStop, "my-etcd-2")
+        .apply(unreadyFor, "my-etcd-1", 600_000).snapshot,
       says: restarts("my-etcd-2"),
     },
     {
       name: "never restarts with a failed template",
-      given: withPeer(withStop(turned, "my-etcd-1"), "my-etcd-2", { spec: { previous: undefined } }),
+      given: begin(turned)
+        .apply(withStop, "my-etcd-1")
+        .apply(withPeer, "my-etcd-2", { spec: { previous: undefined } }).snapshot,
       says: undefined,
     },
     {
@@ -1389,24 +1417,32 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "restarts a leader that does not answer",
-      given: unanswered(withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"), "my-etcd-2"),
+      given: begin(wanting(NEWER, { leader: "my-etcd-2" }))
+        .apply(withTurn, "my-etcd-2")
+        .apply(unanswered, "my-etcd-2").snapshot,
       says: restarts("my-etcd-2"),
     },
     {
       name: "moves the leadership to a member with the wanted template",
-      given: saying(withTurn(withUpdated(wanted, "my-etcd-2"), "my-etcd-0"), "my-etcd-1", { raftAppliedIndex: 20 }),
+      given: begin(wanted)
+        .apply(withUpdated, "my-etcd-2")
+        .apply(withTurn, "my-etcd-0")
+        .apply(saying, "my-etcd-1", { raftAppliedIndex: 20 }).snapshot,
       says: { step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-2" } },
     },
     {
       name: "moves the leadership to the most advanced of several updated members",
-      given: saying(withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"), "my-etcd-2", {
-        raftAppliedIndex: 20,
-      }),
+      given: begin(wanted)
+        .apply(withUpdated, "my-etcd-1", "my-etcd-2")
+        .apply(withTurn, "my-etcd-0")
+        .apply(saying, "my-etcd-2", {
+          raftAppliedIndex: 20,
+        }).snapshot,
       says: { step: { do: "moveLeader", to: "my-etcd-2" } },
     },
     {
       name: "moves the leadership to the lowest ordinal of equally advanced members",
-      given: withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+      given: begin(wanted).apply(withUpdated, "my-etcd-1", "my-etcd-2").apply(withTurn, "my-etcd-0").snapshot,
       says: { step: { do: "moveLeader", to: "my-etcd-1" } },
     },
     {
@@ -1416,7 +1452,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "restarts the leader last",
-      given: withTurn(withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"), "my-etcd-0"),
+      given: begin(wanting(NEWER, { leader: "my-etcd-2" }))
+        .apply(withTurn, "my-etcd-2")
+        .apply(withTurn, "my-etcd-0").snapshot,
       says: restarts("my-etcd-0"),
     },
   ],
@@ -1449,7 +1487,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "cancels a pending restart when the spec is refused",
-      given: refusing(withTurn(wanted, "my-etcd-2")),
+      given: begin(wanted).apply(withTurn, "my-etcd-2").apply(refusing).snapshot,
       says: {
         ...gives("my-etcd-2", "3.6.16"),
         because: "my-etcd-2 does not restart with its outdated template, and keeps the one that it runs: etcd 3.6.16",
@@ -1532,22 +1570,31 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits for an updated member that is not Ready",
-      given: unreadyFor(withUpdate(withUpdated(wanted, "my-etcd-2"), { proven: true }), "my-etcd-2", 600_000),
+      given: begin(wanted)
+        .apply(withUpdated, "my-etcd-2")
+        .apply(withUpdate, { proven: true })
+        .apply(unreadyFor, "my-etcd-2", 600_000).snapshot,
       says: { next: "wait", because: "the update of my-etcd-1 waits until my-etcd-2 has a Ready pod" },
     },
     {
       name: "updates a recently restarted member that is not Ready first",
-      given: withPod(madeFrom(withTurn(wanting(NEWEST), "my-etcd-1", NEWER), "my-etcd-1", NEWER), "my-etcd-1", {
-        ...NOT_READY,
-        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
-      }),
+      given: begin(wanting(NEWEST))
+        .apply(withTurn, "my-etcd-1", NEWER)
+        .apply(madeFrom, "my-etcd-1", NEWER)
+        .apply(withPod, "my-etcd-1", {
+          ...NOT_READY,
+          metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
+        }).snapshot,
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
     },
     {
       name: "gives a recently restarted Ready member no precedence",
-      given: withPod(madeFrom(withTurn(wanting(NEWEST), "my-etcd-1", NEWER), "my-etcd-1", NEWER), "my-etcd-1", {
-        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
-      }),
+      given: begin(wanting(NEWEST))
+        .apply(withTurn, "my-etcd-1", NEWER)
+        .apply(madeFrom, "my-etcd-1", NEWER)
+        .apply(withPod, "my-etcd-1", {
+          metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
+        }).snapshot,
       says: gives("my-etcd-2", "3.6.18", "3.6.16"),
     },
     {
@@ -1563,7 +1610,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "updates a member that is unfit for a minute with its old template, also with a long start timeout",
       given: {
-        ...unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
+        ...begin(tried)
+          .apply(withPeer, "my-etcd-1", { spec: { previous: undefined } })
+          .apply(unfitFor, "my-etcd-1", 60_000).snapshot,
         memberTimeoutMs: 86_400_000,
       },
       says: gives("my-etcd-1", "3.6.18", "3.6.17"),
@@ -1571,13 +1620,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "updates a member that is unfit for a tenth of a short start timeout with its old template",
       given: {
-        ...unfitFor(
-          withPod(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", {
+        ...begin(tried)
+          .apply(withPeer, "my-etcd-1", { spec: { previous: undefined } })
+          .apply(withPod, "my-etcd-1", {
             metadata: { creationTimestamp: "2026-01-01T11:59:00Z" },
-          }),
-          "my-etcd-1",
-          10_000,
-        ),
+          })
+          .apply(unfitFor, "my-etcd-1", 10_000).snapshot,
         memberTimeoutMs: 100_000,
       },
       says: gives("my-etcd-1", "3.6.18", "3.6.17"),
@@ -1597,12 +1645,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "updates a starting member to the next TLS stage when its container has ended",
-      given: withCrashing(comingUp(trusting), "my-etcd-2"),
+      given: begin(trusting).apply(comingUp).apply(withCrashing, "my-etcd-2").snapshot,
       says: { step: { do: "replacePeer" } },
     },
     {
       name: "waits for a member without a pod before the next TLS stage",
-      given: withoutPod(comingUp(trusting), "my-etcd-2"),
+      given: begin(trusting).apply(comingUp).apply(withoutPod, "my-etcd-2").snapshot,
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-2 is healthy" },
     },
     {
@@ -1612,12 +1660,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "updates a starting member when TLS and podTemplate change",
-      given: comingUp(wantingToo(trusting, { podTemplate: withResources({ limits: { cpu: "1" } }) })),
+      given: begin(trusting)
+        .apply(wantingToo, { podTemplate: withResources({ limits: { cpu: "1" } }) })
+        .apply(comingUp).snapshot,
       says: { because: "my-etcd-2 is updated next: it gets its new tls and podTemplate; 2 more members follow" },
     },
     {
       name: "updates a starting member when TLS and the release change",
-      given: comingUp(wantingToo(trusting, { version: NEWEST.version })),
+      given: begin(trusting).apply(wantingToo, { version: NEWEST.version }).apply(comingUp).snapshot,
       says: { because: "my-etcd-2 is updated next: it gets etcd 3.6.18 instead of 3.6.16; 2 more members follow" },
     },
     {
@@ -1632,18 +1682,19 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits for a member that is unfit for less than a minute with its old template",
-      given: unfitFor(
-        withPeer(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-0", {
+      given: begin(tried)
+        .apply(withPeer, "my-etcd-1", { spec: { previous: undefined } })
+        .apply(withPeer, "my-etcd-0", {
           spec: { previous: NEWER },
-        }),
-        "my-etcd-1",
-        59_999,
-      ),
+        })
+        .apply(unfitFor, "my-etcd-1", 59_999).snapshot,
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-1 is healthy" },
     },
     {
       name: "updates a member that is unfit for a minute with its old template",
-      given: unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
+      given: begin(tried)
+        .apply(withPeer, "my-etcd-1", { spec: { previous: undefined } })
+        .apply(unfitFor, "my-etcd-1", 60_000).snapshot,
       says: { next: "step", step: { do: "replacePeer", live: { metadata: { name: "my-etcd-1" } } } },
     },
     {
@@ -1672,7 +1723,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "names the only pod that people have to delete",
-      given: withTurn(withUpdated(asked, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+      given: begin(asked).apply(withUpdated, "my-etcd-1", "my-etcd-2").apply(withTurn, "my-etcd-0").snapshot,
       says: { next: "wait", because: /^my-etcd-0 gets what the spec asks for when its pod is deleted: / },
     },
     {
@@ -1687,7 +1738,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "cancels pending restarts after the update was stopped",
-      given: withStop(madeFrom(allTurned(asked), "my-etcd-2", NEWER), "my-etcd-2"),
+      given: begin(allTurned(asked)).apply(madeFrom, "my-etcd-2", NEWER).apply(withStop, "my-etcd-2").snapshot,
       says: gives("my-etcd-1", "3.6.16"),
     },
     {

@@ -4,6 +4,7 @@ import { absent } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, withArrival } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withMember } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -37,7 +38,9 @@ import { upToDate } from "./up-to-date.ts";
 
 const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 const settled = cluster();
-const turning = withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), "my-etcd-0");
+const turning = begin(wanting(NEWER))
+  .apply(withUpdated, "my-etcd-1", "my-etcd-2")
+  .apply(withTurn, "my-etcd-0").snapshot;
 const onDelete = wanting(NEWER, { spec: ON_DELETE });
 const UNKNOWN_FLAG = { etcd: { extraArgs: { "max-txn-op": "1" } } };
 
@@ -83,7 +86,10 @@ const cases: readonly {
   },
   {
     name: "all members have restarted, and the last one is not fit yet",
-    given: withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1"), "my-etcd-2")),
+    given: begin(wanting(NEWER))
+      .apply(withUpdated, "my-etcd-0", "my-etcd-1")
+      .apply(withCanary, "my-etcd-2")
+      .apply(withUpdate).snapshot,
     says: ["False", "Rolling", "3 of 3 members run what the spec asks for; waiting for my-etcd-2"],
     members: ALL,
   },
@@ -106,7 +112,8 @@ const cases: readonly {
   },
   {
     name: "two members wait with OnDelete until a person deletes their pods",
-    given: withTurn(withTurn(withUpdated(onDelete, "my-etcd-2"), "my-etcd-1"), "my-etcd-0"),
+    given: begin(onDelete).apply(withUpdated, "my-etcd-2").apply(withTurn, "my-etcd-1").apply(withTurn, "my-etcd-0")
+      .snapshot,
     says: [
       "False",
       "WaitsForDeletion",
@@ -116,7 +123,7 @@ const cases: readonly {
   },
   {
     name: "the last member waits with OnDelete until a person deletes its pod",
-    given: withTurn(withUpdated(onDelete, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+    given: begin(onDelete).apply(withUpdated, "my-etcd-1", "my-etcd-2").apply(withTurn, "my-etcd-0").snapshot,
     says: [
       "False",
       "WaitsForDeletion",
@@ -197,13 +204,12 @@ const cases: readonly {
   },
   {
     name: "one pod is missing, one is terminating and one has no recorded revision",
-    given: madeFrom(
-      withPod(withoutPod(settled, "my-etcd-0"), "my-etcd-1", {
+    given: begin(settled)
+      .apply(withoutPod, "my-etcd-0")
+      .apply(withPod, "my-etcd-1", {
         metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" },
-      }),
-      "my-etcd-2",
-      undefined,
-    ),
+      })
+      .apply(madeFrom, "my-etcd-2", undefined).snapshot,
     says: [
       "False",
       "Waiting",
@@ -233,7 +239,10 @@ const cases: readonly {
   },
   {
     name: "clients do not trust the CA of the new certificates yet",
-    given: running(withMade(goingTo(secured(), THEIR_CLIENT), { server: BY_THEM, operator: BY_THEM })),
+    given: begin(secured())
+      .apply(goingTo, THEIR_CLIENT)
+      .apply(withMade, { server: BY_THEM, operator: BY_THEM })
+      .apply(running).snapshot,
     says: changing(
       "tls.client: members trust the new CA, and clients are given time to trust it: ConfigMap my-etcd-ca has to list the new CA in ca.crt for 150 s",
     ),
@@ -276,7 +285,9 @@ function changing(words: string): [string, Reason, string] {
 /** Clients get the new Secret, and NAME-client is signed by the previous CA. */
 function oldStillTrusted(): ClusterSnapshot {
   const trust = bundle(OWN, SOMEBODY);
-  const turned = withMade(goingTo(secured(), THEIR_CLIENT), { server: BY_THEM, operator: BY_THEM });
+  const turned = begin(secured())
+    .apply(goingTo, THEIR_CLIENT)
+    .apply(withMade, { server: BY_THEM, operator: BY_THEM }).snapshot;
   const { tls } = turned.peers[0]!.spec;
   const client = { secretName: "their-server", trust, clientCertificates: "Required" as const };
   return running(turned, undefined, { ...tls!, client });

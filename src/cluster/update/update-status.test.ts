@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { withDyingPeer } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -54,10 +55,14 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   {
     name: "the spec is refused while a member has the template",
-    given: refusing(withCanary(wanted, "my-etcd-2")),
+    given: begin(wanted).apply(withCanary, "my-etcd-2").apply(refusing).snapshot,
     is: { revision: wantedRevision(wanted), to: "3.6.17", startTime: "2026-01-01T11:30:00Z" },
   },
-  { name: "the spec is refused before a member has the template", given: refusing(withUpdate(wanted)), is: undefined },
+  {
+    name: "the spec is refused before a member has the template",
+    given: begin(wanted).apply(withUpdate).apply(refusing).snapshot,
+    is: undefined,
+  },
   { name: "a restart is pending", given: withTurn(wanted, "my-etcd-2"), is: { updated: [] } },
   {
     name: "a member has restarted",
@@ -71,7 +76,7 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   {
     name: "a member was fit with the wanted template and is unfit now",
-    given: withUpdate(withCanary(wanted, "my-etcd-2"), { proven: true }),
+    given: begin(wanted).apply(withCanary, "my-etcd-2").apply(withUpdate, { proven: true }).snapshot,
     is: { updated: [], proven: true },
   },
   {
@@ -81,20 +86,33 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   {
     name: "members wait with OnDelete until a person deletes their pods",
-    given: withTurn(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-0"),
+    given: begin(wanting(NEWER, { spec: ON_DELETE }))
+      .apply(withTurn, "my-etcd-2")
+      .apply(withTurn, "my-etcd-0").snapshot,
     is: { updated: [], waitingForDeletion: ["my-etcd-0", "my-etcd-2"] },
   },
   {
     name: "all EtcdPeers have the wanted template, and one pod has the old one",
-    given: madeFrom(withUpdated(wanted, ...all), "my-etcd-0", OLD),
+    given: begin(wanted)
+      .apply(withUpdated, ...all)
+      .apply(madeFrom, "my-etcd-0", OLD).snapshot,
     is: { updated: ["my-etcd-1", "my-etcd-2"] },
   },
   {
     name: "the last member has restarted, and its pod is not Ready yet",
-    given: withPod(withUpdated(withUpdate(wanted), ...all), "my-etcd-0", notReady),
+    given: begin(wanted)
+      .apply(withUpdate)
+      .apply(withUpdated, ...all)
+      .apply(withPod, "my-etcd-0", notReady).snapshot,
     is: { updated: ["my-etcd-1", "my-etcd-2"], waitingFor: "my-etcd-0" },
   },
-  { name: "all members are updated", given: withUpdated(withUpdate(wanted), ...all), is: undefined },
+  {
+    name: "all members are updated",
+    given: begin(wanted)
+      .apply(withUpdate)
+      .apply(withUpdated, ...all).snapshot,
+    is: undefined,
+  },
   {
     name: "no update is recorded and a pod is not Ready",
     given: withPod(settled, "my-etcd-0", notReady),
@@ -114,12 +132,14 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   {
     name: "the update was stopped, and one member is fit with the wanted template later",
-    given: withUpdated(withStop(wanted, "my-etcd-2"), "my-etcd-2"),
+    given: begin(wanted).apply(withStop, "my-etcd-2").apply(withUpdated, "my-etcd-2").snapshot,
     is: { updated: ["my-etcd-2"], stopped: STOPPED },
   },
   {
     name: "the update was stopped, and all members are fit with the wanted template later",
-    given: withUpdated(withStop(wanted, "my-etcd-2"), ...all),
+    given: begin(wanted)
+      .apply(withStop, "my-etcd-2")
+      .apply(withUpdated, ...all).snapshot,
     is: undefined,
   },
   {
@@ -186,7 +206,7 @@ const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
   },
   {
     name: "only an EtcdPeer that is being deleted has a new template",
-    given: withDyingPeer(withTurn(settled, "my-etcd-1", NEWER), "my-etcd-1"),
+    given: begin(settled).apply(withTurn, "my-etcd-1", NEWER).apply(withDyingPeer, "my-etcd-1").snapshot,
     is: false,
   },
   { name: "the update was stopped", given: withStop(wanted, "my-etcd-2"), is: false },
@@ -197,7 +217,7 @@ const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
   },
   {
     name: "a rolled-back member still runs the failed template",
-    given: withStop(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2"),
+    given: begin(wanted).apply(madeFrom, "my-etcd-2", NEWER).apply(withStop, "my-etcd-2").snapshot,
     is: true,
   },
   { name: "the cluster is being formed", given: cluster({ stage: "starting", spec: NEWER }), is: false },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withEachMember, withMember, withoutPeers } from "#kit/snapshots/cluster-changes.ts";
 import {
@@ -33,7 +34,9 @@ const neverStarted = withEachMember(cluster(), ({ clientUrls }, n) => ({ clientU
 
 /** The last member has never run, its EtcdPeer has this release, and the kubelet has reported nothing. */
 function startingWith(version: string): ClusterSnapshot {
-  return withPeer(answering(neverStarted, "3.6.16", "3.6.16", undefined), "my-etcd-2", { spec: { version } });
+  return begin(neverStarted)
+    .apply(answering, "3.6.16", "3.6.16", undefined)
+    .apply(withPeer, "my-etcd-2", { spec: { version } }).snapshot;
 }
 
 describe("the path to a release", () => {
@@ -89,7 +92,8 @@ describe("the path to a release", () => {
     },
     {
       name: "ignores the version of a custom build with a pending restart",
-      given: madeFrom(answering(settled, "3.6.16", "3.6.16", "3.9.0-ours"), "my-etcd-2", NEXT_MINOR),
+      given: begin(settled).apply(answering, "3.6.16", "3.6.16", "3.9.0-ours").apply(madeFrom, "my-etcd-2", NEXT_MINOR)
+        .snapshot,
       to: "3.7.0",
       isOpen: true,
     },
@@ -105,7 +109,7 @@ describe("the path to a release", () => {
     {
       name: "starts at the reported release when the pod has another template than the EtcdPeer",
       given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
-        (given, name) => madeFrom(saying(given, name, { version: "3.6.16" }), name, OLD),
+        (given, name) => begin(given).apply(saying, name, { version: "3.6.16" }).apply(madeFrom, name, OLD).snapshot,
         answering(settled, "3.7.1", "3.7.1", "3.7.1"),
       ),
       to: "3.8.0",
@@ -113,7 +117,9 @@ describe("the path to a release", () => {
     },
     {
       name: "counts the recorded release of a member that does not answer",
-      given: recording(answering(settled, "3.6.16", "3.6.16", undefined), "3.6.16", "3.6.16", "3.5.20"),
+      given: begin(settled)
+        .apply(answering, "3.6.16", "3.6.16", undefined)
+        .apply(recording, "3.6.16", "3.6.16", "3.5.20").snapshot,
       to: "3.7.0",
       isOpen: false,
     },
@@ -125,7 +131,9 @@ describe("the path to a release", () => {
     },
     {
       name: "exists to 3.6 when a member without answer and record has 3.7 in its EtcdPeer",
-      given: withPeer(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2", { spec: { version: "3.7.1" } }),
+      given: begin(settled)
+        .apply(answering, "3.6.16", "3.6.16", undefined)
+        .apply(withPeer, "my-etcd-2", { spec: { version: "3.7.1" } }).snapshot,
       to: "3.6.17",
       isOpen: true,
     },
@@ -149,49 +157,62 @@ describe("the path to a release", () => {
     },
     {
       name: "ignores the release of a stuck member that never ran",
-      given: withPeer(unheard(neverStarted, "my-etcd-2"), "my-etcd-2", { spec: { version: "3.5.11" } }),
+      given: begin(neverStarted)
+        .apply(unheard, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", { spec: { version: "3.5.11" } }).snapshot,
       to: "3.7.0",
       isOpen: true,
     },
     {
       name: "ignores the recorded release of a stuck member that never ran",
-      given: recording(unheard(neverStarted, "my-etcd-2"), "3.6.16", "3.6.16", "3.5.11"),
+      given: begin(neverStarted).apply(unheard, "my-etcd-2").apply(recording, "3.6.16", "3.6.16", "3.5.11").snapshot,
       to: "3.7.0",
       isOpen: true,
     },
     {
       name: "ignores the release of a member that never ran and has no pod",
-      given: withPeer(withoutPod(unheard(neverStarted, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", {
-        spec: { version: "3.5.11" },
-      }),
+      given: begin(neverStarted)
+        .apply(unheard, "my-etcd-2")
+        .apply(withoutPod, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", {
+          spec: { version: "3.5.11" },
+        }).snapshot,
       to: "3.7.0",
       isOpen: true,
     },
     {
       name: "counts the release on the claim of a member that is down",
-      given: withRelease(unheard(settled, "my-etcd-2"), "my-etcd-2", "3.5.11"),
+      given: begin(settled).apply(unheard, "my-etcd-2").apply(withRelease, "my-etcd-2", "3.5.11").snapshot,
       to: "3.7.0",
       isOpen: false,
     },
     {
       name: "ignores the release in the EtcdPeer of a stuck member that never reported it",
-      given: withPeer(unheard(settled, "my-etcd-2"), "my-etcd-2", { spec: { version: "3.5.11" } }),
+      given: begin(settled)
+        .apply(unheard, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", { spec: { version: "3.5.11" } }).snapshot,
       to: "3.7.0",
       isOpen: true,
     },
     {
       name: "ignores the release in the EtcdPeer of a member that has no pod and never reported it",
-      given: withPeer(withoutPod(unheard(settled, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", {
-        spec: { version: "3.5.11" },
-      }),
+      given: begin(settled)
+        .apply(unheard, "my-etcd-2")
+        .apply(withoutPod, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", {
+          spec: { version: "3.5.11" },
+        }).snapshot,
       to: "3.7.0",
       isOpen: true,
     },
     {
       name: "counts the release in the EtcdPeer of a member with a running container",
-      given: withPeer(withRunning(unheard(settled, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", {
-        spec: { version: "3.5.11" },
-      }),
+      given: begin(settled)
+        .apply(unheard, "my-etcd-2")
+        .apply(withRunning, "my-etcd-2")
+        .apply(withPeer, "my-etcd-2", {
+          spec: { version: "3.5.11" },
+        }).snapshot,
       to: "3.7.0",
       isOpen: false,
     },
@@ -203,35 +224,34 @@ describe("the path to a release", () => {
     },
     {
       name: "ignores an invalid release on a claim",
-      given: withRelease(withoutPeers(unheard(settled, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "latest"),
+      given: begin(settled)
+        .apply(unheard, "my-etcd-2")
+        .apply(withoutPeers, "my-etcd-2")
+        .apply(withRelease, "my-etcd-2", "latest").snapshot,
       to: "3.7.0",
       isOpen: true,
     },
     {
       name: "ignores a member that has no record and no EtcdPeer",
-      given: withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
+      given: begin(settled).apply(answering, "3.6.16", "3.6.16", undefined).apply(withoutPeers, "my-etcd-2").snapshot,
       to: "3.7.0",
       isOpen: true,
     },
     {
       name: "counts the recorded release of a member without an EtcdPeer",
-      given: recording(
-        withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
-        "3.6.16",
-        "3.6.16",
-        "3.5.20",
-      ),
+      given: begin(settled)
+        .apply(answering, "3.6.16", "3.6.16", undefined)
+        .apply(withoutPeers, "my-etcd-2")
+        .apply(recording, "3.6.16", "3.6.16", "3.5.20").snapshot,
       to: "3.7.0",
       isOpen: false,
     },
     {
       name: "ignores a recorded custom build",
-      given: recording(
-        withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
-        "3.6.16",
-        "3.6.16",
-        "3.5.20-ours",
-      ),
+      given: begin(settled)
+        .apply(answering, "3.6.16", "3.6.16", undefined)
+        .apply(withoutPeers, "my-etcd-2")
+        .apply(recording, "3.6.16", "3.6.16", "3.5.20-ours").snapshot,
       to: "3.7.0",
       isOpen: true,
     },
@@ -311,21 +331,23 @@ describe("a member that moves to the previous minor", () => {
     },
     {
       name: "cannot move when only other members report converted data",
-      given: saying(saying(settled, "my-etcd-0", ready), "my-etcd-1", ready),
+      given: begin(settled).apply(saying, "my-etcd-0", ready).apply(saying, "my-etcd-1", ready).snapshot,
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
       name: "cannot move while it does not answer, also when other members report converted data",
-      given: withRelease(
-        unheard(saying(saying(settled, "my-etcd-0", ready), "my-etcd-1", ready), name),
-        name,
-        "3.6.16",
-      ),
+      given: begin(settled)
+        .apply(saying, "my-etcd-0", ready)
+        .apply(saying, "my-etcd-1", ready)
+        .apply(unheard, name)
+        .apply(withRelease, name, "3.6.16").snapshot,
       why: "my-etcd-2 does not report the format of its data",
     },
     {
       name: "cannot move while it has no leader",
-      given: withRelease(saying(settled, name, { ...ready, leaderId: undefined }), name, "3.6.16"),
+      given: begin(settled)
+        .apply(saying, name, { ...ready, leaderId: undefined })
+        .apply(withRelease, name, "3.6.16").snapshot,
       why: "my-etcd-2 does not report the format of its data",
     },
     {
@@ -335,17 +357,18 @@ describe("a member that moves to the previous minor", () => {
     },
     {
       name: "can move without an answer while a voter runs that minor",
-      given: recording(unheard(answering(settled, "3.5.30", "3.6.16", "3.6.16"), name), "3.5.30", "3.6.16", "3.6.16"),
+      given: begin(settled)
+        .apply(answering, "3.5.30", "3.6.16", "3.6.16")
+        .apply(unheard, name)
+        .apply(recording, "3.5.30", "3.6.16", "3.6.16").snapshot,
       why: undefined,
     },
     {
       name: "cannot move when the voter with that minor does not answer",
-      given: recording(
-        unheard(answering(settled, "3.5.30", "3.6.16", "3.6.16"), "my-etcd-0"),
-        "3.5.30",
-        "3.6.16",
-        "3.6.16",
-      ),
+      given: begin(settled)
+        .apply(answering, "3.5.30", "3.6.16", "3.6.16")
+        .apply(unheard, "my-etcd-0")
+        .apply(recording, "3.5.30", "3.6.16", "3.6.16").snapshot,
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
@@ -356,7 +379,10 @@ describe("a member that moves to the previous minor", () => {
     {
       name: "can move when it never ran and no member runs a newer release",
       given: ["my-etcd-0", "my-etcd-1", name].reduce(
-        (given, each) => unheard(withPeer(given, each, { spec: { version: "3.7.99" } }), each),
+        (given, each) =>
+          begin(given)
+            .apply(withPeer, each, { spec: { version: "3.7.99" } })
+            .apply(unheard, each).snapshot,
         withEachMember(cluster(), () => ({ clientUrls: [] })),
       ),
       to: "3.6.17",
@@ -364,10 +390,10 @@ describe("a member that moves to the previous minor", () => {
     },
     {
       name: "cannot move when it never ran and other members run a newer release",
-      given: unheard(
-        withPeer(answering(neverStarted, "3.7.1", "3.7.1", undefined), name, { spec: { version: "3.7.1" } }),
-        name,
-      ),
+      given: begin(neverStarted)
+        .apply(answering, "3.7.1", "3.7.1", undefined)
+        .apply(withPeer, name, { spec: { version: "3.7.1" } })
+        .apply(unheard, name).snapshot,
       to: "3.6.17",
       why: "the cluster runs 3.7.1, and no voter reports that it runs 3.6",
     },
@@ -380,7 +406,7 @@ describe("a member that moves to the previous minor", () => {
 
 /** A voter that was added by hand, with this release recorded. */
 function recordingTheirs(version: string): ClusterSnapshot {
-  const given = recording(withMember(settled, THEIRS));
+  const given = begin(settled).apply(withMember, THEIRS).apply(recording).snapshot;
   const members = [
     ...given.cluster.status!.members!,
     { name: "theirs.f00", id: "f00", role: "Voter" as const, health: "Healthy" as const, version },
@@ -434,7 +460,8 @@ describe("a member that moves to a newer release", () => {
     },
     {
       name: "cannot move before all data is converted back, if it never ran",
-      given: saying(withReadableEntries(neverStarted), "my-etcd-1", { storageVersion: "3.5.0" }),
+      given: begin(neverStarted).apply(withReadableEntries).apply(saying, "my-etcd-1", { storageVersion: "3.5.0" })
+        .snapshot,
       of: "my-etcd-2",
       why: "the data of my-etcd-1 is in, or is being converted to, the format of 3.5.0",
     },
@@ -446,7 +473,7 @@ describe("a member that moves to a newer release", () => {
     },
     {
       name: "can move when it already runs the release",
-      given: saying(answering(settled, "3.7.1"), "my-etcd-1", { storageVersion: "3.5.0" }),
+      given: begin(settled).apply(answering, "3.7.1").apply(saying, "my-etcd-1", { storageVersion: "3.5.0" }).snapshot,
       of: "my-etcd-0",
       why: undefined,
     },
@@ -488,7 +515,9 @@ describe("a member that moves to a newer release", () => {
     },
     {
       name: "can move within its minor while all other members run the previous minor",
-      given: recording(answering(settled, "3.5.35", undefined, "3.5.35"), "3.5.35", "3.6.16", "3.5.35"),
+      given: begin(settled)
+        .apply(answering, "3.5.35", undefined, "3.5.35")
+        .apply(recording, "3.5.35", "3.6.16", "3.5.35").snapshot,
       of: "my-etcd-1",
       to: "3.6.17",
       why: undefined,

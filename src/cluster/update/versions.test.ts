@@ -4,6 +4,7 @@ import { versionSchema } from "#api/common-schema.ts";
 import { templateIn } from "#api/revision.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isRelease } from "#etcd/version.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { madeFrom, OLD, withPeer, withRelease, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
@@ -160,10 +161,12 @@ describe("the template of a new member", () => {
   const next = { ...OLD, version: "3.6.16", ...flags("corrupt-check-time") };
   const whole = cluster({ spec: next });
   const before = whole.peers.reduce(
-    (given, { metadata: { name } }) => madeFrom(withPeer(given, name, { spec: old }), name, old),
+    (given, { metadata: { name } }) =>
+      begin(given).apply(withPeer, name, { spec: old }).apply(madeFrom, name, old).snapshot,
     whole,
   );
-  const updated = (snapshot: ClusterSnapshot, name: string) => madeFrom(withTurn(snapshot, name, next), name, next);
+  const updated = (snapshot: ClusterSnapshot, name: string) =>
+    begin(snapshot).apply(withTurn, name, next).apply(madeFrom, name, next).snapshot;
   const telling = (snapshot: ClusterSnapshot, ...versions: readonly string[]): ClusterSnapshot => {
     const members = versions.map((version, n) => ({ name: `my-etcd-${n}`, version })) as never;
     const { cluster, peers } = snapshot;

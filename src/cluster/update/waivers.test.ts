@@ -4,6 +4,7 @@ import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
 import { progressing } from "#cluster/readiness/progressing.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, NOW } from "#kit/snapshots/cluster.ts";
 import {
   madeFrom,
@@ -95,7 +96,7 @@ describe("waivers", () => {
     },
     {
       name: "with EvictionsHeldBack a restart continues before the PodDisruptionBudget is observed",
-      given: unsettled(turned(FIVE)),
+      given: begin(FIVE).apply(turned).apply(unsettled).snapshot,
       waiver: "EvictionsHeldBack",
       says: ["wait restart-member", "step restart-member"],
     },
@@ -153,7 +154,7 @@ describe("waivers", () => {
   });
 
   test("no waiver allows a restart while an eviction is granted", () => {
-    const given = unsettled(turned(FIVE));
+    const given = begin(FIVE).apply(turned).apply(unsettled).snapshot;
     const status = { observedGeneration: 0, disruptedPods: { "my-etcd-1-abcde": "2026-01-01T12:00:00Z" } };
     const granted = { ...given, budget: { ...given.budget, status } as unknown as typeof given.budget };
     expect(saidBy(waiving(granted, `EvictionsHeldBack until ${SOON}`))).toBe("wait restart-member");
@@ -175,7 +176,9 @@ describe("waivers", () => {
   });
 
   test("MembersReady does not cover a pod without a recorded revision", () => {
-    const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `MembersReady until ${SOON}`);
+    const given = begin(FIVE)
+      .apply(madeFrom, "my-etcd-1", undefined)
+      .apply(waiving, `MembersReady until ${SOON}`).snapshot;
     expect(saidBy(given)).toBe("wait update-member");
   });
 });
@@ -187,8 +190,14 @@ describe("no waiver covers the canary", () => {
     return plan.next === "settled" ? "settled" : `${plan.next} ${plan.rule}: ${plan.because}`;
   };
   const crashed = withCanary(FIVE, "my-etcd-4");
-  const unready = withUpdate(withPod(withRestarted(FIVE, "my-etcd-4"), "my-etcd-4", NOT_READY));
-  const late = saying(withUpdate(withRestarted(FIVE, "my-etcd-4")), "my-etcd-0", { raftIndex: 5_000 });
+  const unready = begin(FIVE)
+    .apply(withRestarted, "my-etcd-4")
+    .apply(withPod, "my-etcd-4", NOT_READY)
+    .apply(withUpdate).snapshot;
+  const late = begin(FIVE)
+    .apply(withRestarted, "my-etcd-4")
+    .apply(withUpdate)
+    .apply(saying, "my-etcd-0", { raftIndex: 5_000 }).snapshot;
   const seven = withCanary(wanting(NEWER, { replicas: 7, down: ["my-etcd-1"] }), "my-etcd-6");
   const cases: { name: string; given: ClusterSnapshot; because: RegExp }[] = [
     {

@@ -2,10 +2,11 @@ import type { EtcdCluster, MemberStatus } from "#api/v1beta1/cluster.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { MemberList } from "#etcd/types.ts";
 import type { KubeObject, Pod } from "#kube/kinds.ts";
+import { begin } from "./begin.ts";
 import { calm, cluster } from "./cluster.ts";
 
 /** A cluster at rest: its status is up to date, and every pod has an address. */
-export const WHOLE = withAddresses(calm(cluster()));
+export const WHOLE = begin(cluster()).apply(calm).apply(withAddresses).snapshot;
 export const IDENTITY = WHOLE.cluster.status!.identity!;
 /** IDs of its members. */
 export const IDS = IDENTITY.initialMembers.map(({ id }) => id);

@@ -10,6 +10,7 @@ import { memberTls } from "#cluster-tls/member-tls.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { isRelease } from "#etcd/version.ts";
 import type { Pod } from "#kube/kinds.ts";
+import { begin } from "./begin.ts";
 import { ALWAYS_WELL, born, cluster, sickFor, withBudget } from "./cluster.ts";
 
 // Changes of a snapshot (cluster.ts) for members that are updated one at a time.
@@ -180,13 +181,16 @@ export function downgrading(
 
 /** The snapshot in which the member has restarted with the wanted template, and has yet to prove healthy. */
 export function withRestarted(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
-  const turned = madeFrom(withTurn(snapshot, name), name, asked(snapshot));
-  return withSeenBudget(saying(turned, name, { version: snapshot.cluster.spec.version }));
+  const turned = begin(snapshot).apply(withTurn, name).apply(madeFrom, name, asked(snapshot)).snapshot;
+  return begin(turned).apply(saying, name, { version: snapshot.cluster.spec.version }).apply(withSeenBudget).snapshot;
 }
 
 /** The snapshot in which these members have restarted with the wanted template, and are healthy. */
 export function withUpdated(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
-  return names.reduce((given, name) => withoutPrevious(withRestarted(given, name), name), snapshot);
+  return names.reduce(
+    (given, name) => begin(given).apply(withRestarted, name).apply(withoutPrevious, name).snapshot,
+    snapshot,
+  );
 }
 
 /**
@@ -194,11 +198,16 @@ export function withUpdated(snapshot: ClusterSnapshot, ...names: readonly string
  * is unchanged.
  */
 export function withCanary(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
-  const turned = withPod(madeFrom(withTurn(snapshot, name), name, asked(snapshot)), name, {
-    status: { conditions: [{ type: "Ready", status: "False" }] },
-  });
+  const turned = begin(snapshot)
+    .apply(withTurn, name)
+    .apply(madeFrom, name, asked(snapshot))
+    .apply(withPod, name, {
+      status: { conditions: [{ type: "Ready", status: "False" }] },
+    }).snapshot;
   const endpoints = new Map([...turned.endpoints].filter(([each]) => each !== name));
-  return withSeenBudget(withUpdate({ ...turned, endpoints }));
+  return begin({ ...turned, endpoints })
+    .apply(withUpdate)
+    .apply(withSeenBudget).snapshot;
 }
 
 /** The status of a pod with a crash looping container. */
@@ -271,7 +280,9 @@ export function answering(snapshot: ClusterSnapshot, ...versions: readonly (stri
     const said = saying(given, name, { version });
     if (!isRelease(version)) return said;
     const { spec } = said.peers.find(({ metadata }) => metadata.name === name)!;
-    return madeFrom(withPeer(said, name, { spec: { version } }), name, { ...spec, version });
+    return begin(said)
+      .apply(withPeer, name, { spec: { version } })
+      .apply(madeFrom, name, { ...spec, version }).snapshot;
   }, snapshot);
 }
 

@@ -25,6 +25,7 @@ import { memberTls } from "#cluster-tls/member-tls.ts";
 import { isAuthority, orderOf, purposesOf, secretNameOf, sideOf } from "#cluster-tls/read/purposes.ts";
 import { BRIEF_PEM, CORP_PEM, NEXT_PEM, OWN_PEM, RENEWED_PEM, THEIRS_PEM } from "#kit/tables/authorities.ts";
 import type { ConfigMap, Pod, Service } from "#kube/kinds.ts";
+import { begin } from "./begin.ts";
 import { born, cluster, NOW } from "./cluster.ts";
 import { issuedBy } from "./tls-status.ts";
 
@@ -166,7 +167,7 @@ export function unissued(given: Given = {}, tls: object = {}): ClusterSnapshot {
   const absent: SeenCertificates = Object.fromEntries(
     [...purposesOf(snapshot.cluster), "trustMap"].map((purpose) => [purpose, { is: "absent" }]),
   );
-  return { ...found(reached(snapshot)), certificates: absent };
+  return { ...begin(snapshot).apply(reached).apply(found).snapshot, certificates: absent };
 }
 
 /** The cluster was formed with the peer scheme of its spec. */

@@ -3,15 +3,18 @@ import { present } from "#base/observed.ts";
 import type { ClusterSnapshot, SeenCertificates } from "#cluster/snapshot.ts";
 import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import type { ConfigMap } from "#kube/kinds.ts";
+import { begin } from "./begin.ts";
 import { born } from "./cluster.ts";
 import { asking, certified, tlsOfAll } from "./cluster-steps.ts";
 import { bundle, goingTo, made, NEXT, OWN, running, THEIRS, withMade } from "./cluster-tls.ts";
 import { issuedBy } from "./tls-status.ts";
 
 /** Members change to a Secret that people provide. At first no member trusts its CA; then all members do. */
-export const leaving = withMade(goingTo(certified, { peer: { provider: "Secret", secret: { name: "their-peer" } } }), {
-  peer: { by: THEIRS, isOurs: false },
-});
+export const leaving = begin(certified)
+  .apply(goingTo, { peer: { provider: "Secret", secret: { name: "their-peer" } } })
+  .apply(withMade, {
+    peer: { by: THEIRS, isOurs: false },
+  }).snapshot;
 
 export const ofBoth = bundle(OWN, THEIRS);
 
@@ -19,17 +22,18 @@ export const shows = (secretName: string, trust: string) => ({ ...tlsOfAll, peer
 
 export const turnedTrusting = running(leaving, undefined, shows("my-etcd-peer-tls", ofBoth));
 
-export const lastTurns = withMade(running(turnedTrusting, ["my-etcd-2"], shows("their-peer", ofBoth)), {});
+export const lastTurns = begin(turnedTrusting)
+  .apply(running, ["my-etcd-2"], shows("their-peer", ofBoth))
+  .apply(withMade, {}).snapshot;
 
-export const turnedClients = withMade(
-  goingTo(certified, {
+export const turnedClients = begin(certified)
+  .apply(goingTo, {
     client: {
       provider: "Secret",
       secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
     },
-  }),
-  { server: { by: THEIRS, isOurs: false }, operator: { by: THEIRS, isOurs: false } },
-);
+  })
+  .apply(withMade, { server: { by: THEIRS, isOurs: false }, operator: { by: THEIRS, isOurs: false } }).snapshot;
 
 export const clientsOf = (secretName: string, trust: string) => ({
   ...tlsOfAll,
@@ -85,37 +89,32 @@ export const over = handedOver(shown, BROUGHT);
 
 /** The people's certificates come with two CAs; members trust all three. */
 export const ofThree = bundle(OWN, THEIRS, NEXT);
-export const ofTwo = running(
-  withMade(turnedClients, {
+export const ofTwo = begin(turnedClients)
+  .apply(withMade, {
     server: { ...theirs, trust: bundle(THEIRS, NEXT) },
     operator: { ...theirs, trust: bundle(THEIRS, NEXT) },
-  }),
-  undefined,
-  clientsOf("my-etcd-server-tls", ofThree),
-);
+  })
+  .apply(running, undefined, clientsOf("my-etcd-server-tls", ofThree)).snapshot;
 
 /**
  * Members present the people's certificate, and the spec asks for the operator's again. Members and clients trust both
  * CAs.
  */
-export const back = telling(
-  running(
-    withMade(goingTo(running(over, undefined, clientsOf("their-server", bundle(THEIRS))), {}), {
-      clientCA: {},
-      server: {},
-      operator: {},
-    }),
-    undefined,
-    clientsOf("their-server", ofBoth),
-  ),
-  ofBoth,
-  LONG,
-);
+export const back = begin(over)
+  .apply(running, undefined, clientsOf("their-server", bundle(THEIRS)))
+  .apply(goingTo, {})
+  .apply(withMade, {
+    clientCA: {},
+    server: {},
+    operator: {},
+  })
+  .apply(running, undefined, clientsOf("their-server", ofBoth))
+  .apply(telling, ofBoth, LONG).snapshot;
 
 /** Members and the operator present certificates of cert-manager. */
-export const asked = withMade(goingTo(certified, { client: issuer }), { server: theirs, operator: theirs });
-export const managed = running(
-  handedOver(asked, issuer),
-  undefined,
-  clientsOf(serverSecretName(asked.cluster) ?? "", ofBoth),
-);
+export const asked = begin(certified)
+  .apply(goingTo, { client: issuer })
+  .apply(withMade, { server: theirs, operator: theirs }).snapshot;
+export const managed = begin(asked)
+  .apply(handedOver, issuer)
+  .apply(running, undefined, clientsOf(serverSecretName(asked.cluster) ?? "", ofBoth)).snapshot;

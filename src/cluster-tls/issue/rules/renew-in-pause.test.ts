@@ -3,6 +3,7 @@ import { absent, present } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { SLEEP, withSleep } from "#kit/snapshots/cluster-sleep.ts";
 import {
@@ -73,11 +74,11 @@ function turned(snapshot: ClusterSnapshot): ClusterSnapshot {
 test.each<[string, ClusterSnapshot, string | undefined]>([
   ["renews a certificate that is due for renewal", at(paused, DUE_MS), PEER],
   ["renews no certificate earlier", at(paused, DUE_MS - 1), undefined],
-  ["renews a certificate while the cluster sleeps", at(asleep(paused), DUE_MS), PEER],
+  ["renews a certificate while the cluster sleeps", begin(paused).apply(asleep).apply(at, DUE_MS).snapshot, PEER],
   ["does nothing for a cluster that is not paused", at(secured(), DUE_MS), undefined],
   [
     "renews the next certificate when the first one remains valid",
-    at(withMade(paused, { peer: { lastsMs: 200 * DAY_MS } }), DUE_MS),
+    begin(paused).apply(withMade, { peer: { lastsMs: 200 * DAY_MS } }).apply(at, DUE_MS).snapshot,
     `issueLeaf server: Secret my-etcd-server-tls gets the server certificate of members: it expires at ${END}`,
   ],
   [
@@ -85,20 +86,20 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
     withMade(paused, { application: { lastsMs: DAY_MS } }),
     "issueLeaf application: Secret my-etcd-client gets the client certificate of applications: it expires at 2026-01-02T12:00:00Z",
   ],
-  ["creates no missing certificate", at(withSeen(withMade(paused, { server: { lastsMs: 200 * DAY_MS }, operator: { lastsMs: 200 * DAY_MS }, application: { lastsMs: 200 * DAY_MS } }), { peer: absent }), DUE_MS), undefined],
+  ["creates no missing certificate", begin(paused).apply(withMade, { server: { lastsMs: 200 * DAY_MS }, operator: { lastsMs: 200 * DAY_MS }, application: { lastsMs: 200 * DAY_MS } }).apply(withSeen, { peer: absent }).apply(at, DUE_MS).snapshot, undefined],
   ["replaces no invalid certificate", withMade(paused, { peer: { trouble: "it has no tls.key" } }), undefined],
-  ["replaces no invalid certificate that expires", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peer: { trouble: "it has no tls.key" } }), DUE_MS), undefined],
-  ["replaces no user-provided certificate", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peer: { isOurs: false } }), DUE_MS), undefined],
-  ["replaces no certificate of another CA", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peerCA: { by: NEXT, trust: NEXT.pem + OWN.pem } }), DUE_MS), undefined],
-  ["renews a certificate of the old CA by a new one that all members trust", at(turned(secured(PAUSE, { client: { provider: "None" } })), DUE_MS), PEER_TURNED],
-  ["renews a certificate of the old CA while the cluster sleeps", at(asleep(turned(secured(PAUSE, { client: { provider: "None" } }))), HALF_DUE_MS), PEER_TURNED],
-  ["replaces no certificate of the old CA before it expires", at(turned(secured(PAUSE, { client: { provider: "None" } })), DUE_MS - 1), undefined],
-  ["replaces no certificate of the old CA while one pod does not trust the new one", at(running(turned(secured(PAUSE, { client: { provider: "None" } })), ["my-etcd-1"], { ...peerTls, peer: { secretName: "my-etcd-peer-tls", trust: OWN.pem } }), HALF_DUE_MS), undefined],
-  ["renews no certificate that would not last longer", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peerCA: { lastsMs: 80 * DAY_MS } }), DUE_MS), undefined],
+  ["replaces no invalid certificate that expires", begin(secured(PAUSE, { client: { provider: "None" } })).apply(withMade, { peer: { trouble: "it has no tls.key" } }).apply(at, DUE_MS).snapshot, undefined],
+  ["replaces no user-provided certificate", begin(secured(PAUSE, { client: { provider: "None" } })).apply(withMade, { peer: { isOurs: false } }).apply(at, DUE_MS).snapshot, undefined],
+  ["replaces no certificate of another CA", begin(secured(PAUSE, { client: { provider: "None" } })).apply(withMade, { peerCA: { by: NEXT, trust: NEXT.pem + OWN.pem } }).apply(at, DUE_MS).snapshot, undefined],
+  ["renews a certificate of the old CA by a new one that all members trust", begin(secured(PAUSE, { client: { provider: "None" } })).apply(turned).apply(at, DUE_MS).snapshot, PEER_TURNED],
+  ["renews a certificate of the old CA while the cluster sleeps", begin(secured(PAUSE, { client: { provider: "None" } })).apply(turned).apply(asleep).apply(at, HALF_DUE_MS).snapshot, PEER_TURNED],
+  ["replaces no certificate of the old CA before it expires", begin(secured(PAUSE, { client: { provider: "None" } })).apply(turned).apply(at, DUE_MS - 1).snapshot, undefined],
+  ["replaces no certificate of the old CA while one pod does not trust the new one", begin(secured(PAUSE, { client: { provider: "None" } })).apply(turned).apply(running, ["my-etcd-1"], { ...peerTls, peer: { secretName: "my-etcd-peer-tls", trust: OWN.pem } }).apply(at, HALF_DUE_MS).snapshot, undefined],
+  ["renews no certificate that would not last longer", begin(secured(PAUSE, { client: { provider: "None" } })).apply(withMade, { peerCA: { lastsMs: 80 * DAY_MS } }).apply(at, DUE_MS).snapshot, undefined],
   ["distributes no additional CA", withMade(paused, { peerCA: { next: NEXT } }), undefined],
-  ["renews a certificate with outdated names", at(withMade(paused, { peer: { madeFor: "other" } }), DUE_MS), "issueLeaf peer: Secret my-etcd-peer-tls gets the peer certificate of members: spec.tls has changed since it was issued"],
+  ["renews a certificate with outdated names", begin(paused).apply(withMade, { peer: { madeFor: "other" } }).apply(at, DUE_MS).snapshot, "issueLeaf peer: Secret my-etcd-peer-tls gets the peer certificate of members: spec.tls has changed since it was issued"],
   ["replaces no certificate with outdated names before it expires", withMade(paused, { peer: { madeFor: "other" } }), undefined],
-  ["renews a certificate in use during a change of provider", at(goingTo(paused, BY_MANAGER), DUE_MS), `issueLeaf server: Secret my-etcd-server-tls gets the server certificate of members: it expires at ${END}`],
+  ["renews a certificate in use during a change of provider", begin(paused).apply(goingTo, BY_MANAGER).apply(at, DUE_MS).snapshot, `issueLeaf server: Secret my-etcd-server-tls gets the server certificate of members: it expires at ${END}`],
   ["copies a renewed certificate of cert-manager to applications", handingOut({ fingerprint: "earlier" }), HANDED],
   ["copies no certificate that applications have", handingOut({}), undefined],
   ["copies no certificate to applications for the first time", { ...managed, certificates: { ...managed.certificates, clientSecret: absent } }, undefined],

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { unknown } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, knownFor, LATER_ID, pod, withArrival, withoutMember, withRemoval } from "#kit/snapshots/cluster.ts";
 import {
   NEWER,
@@ -68,17 +69,23 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
   },
   {
     name: "the quorum of two members while one of them has a recorded removal",
-    given: running(withRemoval(cluster({ replicas: 2, spec: { replicas: 1 } }), "my-etcd-1", "scale-down")),
+    given: begin(cluster({ replicas: 2, spec: { replicas: 1 } }))
+      .apply(withRemoval, "my-etcd-1", "scale-down")
+      .apply(running).snapshot,
     expect: 2,
   },
   {
     name: "1 while the pod of a removed second member still runs",
-    given: running(withoutMember(cluster({ replicas: 2, spec: { replicas: 1 } }), "my-etcd-1")),
+    given: begin(cluster({ replicas: 2, spec: { replicas: 1 } }))
+      .apply(withoutMember, "my-etcd-1")
+      .apply(running).snapshot,
     expect: 1,
   },
   {
     name: "1 while a second member joins the only member",
-    given: running(withArrival(cluster({ replicas: 1, spec: { replicas: 2 } }), "my-etcd-1", "synced")),
+    given: begin(cluster({ replicas: 1, spec: { replicas: 2 } }))
+      .apply(withArrival, "my-etcd-1", "synced")
+      .apply(running).snapshot,
     expect: 1,
   },
   {
@@ -128,41 +135,45 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
   },
   {
     name: "one more than a quorum while a learner's container runs after more than a minute",
-    given: knownFor(running(stuck), LATER_ID, 60_001),
+    given: begin(stuck).apply(running).apply(knownFor, LATER_ID, 60_001).snapshot,
     expect: 3,
   },
   {
     name: "one more than the remaining members' quorum while a voter has a recorded removal",
-    given: running(withRemoval(five, "my-etcd-4", "scale-down")),
+    given: begin(five).apply(withRemoval, "my-etcd-4", "scale-down").apply(running).snapshot,
     expect: 4,
   },
   {
     name: "one more than the remaining members' quorum while the pod of the voter to be removed is new",
-    given: withPod(withRemoval(five, "my-etcd-4", "scale-down"), "my-etcd-4", {
-      metadata: { creationTimestamp: "2026-01-01T11:59:59Z" },
-    }),
+    given: begin(five)
+      .apply(withRemoval, "my-etcd-4", "scale-down")
+      .apply(withPod, "my-etcd-4", {
+        metadata: { creationTimestamp: "2026-01-01T11:59:59Z" },
+      }).snapshot,
     expect: 4,
   },
   {
     name: "a quorum when the pod of the voter to be removed has not started for an hour",
-    given: withPod(withRemoval(five, "my-etcd-4", "scale-down"), "my-etcd-4", {
-      metadata: { creationTimestamp: "2026-01-01T11:00:00Z" },
-    }),
+    given: begin(five)
+      .apply(withRemoval, "my-etcd-4", "scale-down")
+      .apply(withPod, "my-etcd-4", {
+        metadata: { creationTimestamp: "2026-01-01T11:00:00Z" },
+      }).snapshot,
     expect: 3,
   },
   {
     name: "one more than a quorum while the pod of a removed voter still runs",
-    given: running(withoutMember(five, "my-etcd-4")),
+    given: begin(five).apply(withoutMember, "my-etcd-4").apply(running).snapshot,
     expect: 4,
   },
   {
     name: "one more than a quorum while the pod of a removed voter crashes repeatedly",
-    given: withCrashing(
-      withPod(withoutMember(five, "my-etcd-4"), "my-etcd-4", {
+    given: begin(five)
+      .apply(withoutMember, "my-etcd-4")
+      .apply(withPod, "my-etcd-4", {
         metadata: { creationTimestamp: "2026-01-01T11:00:00Z" },
-      }),
-      "my-etcd-4",
-    ),
+      })
+      .apply(withCrashing, "my-etcd-4").snapshot,
     expect: 4,
   },
   {

@@ -3,6 +3,7 @@ import { reachedBy } from "#api/tls.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { peerSpecSchema } from "#api/v1beta1/peer-schema.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
+import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, LATER_ID, withoutMember } from "#kit/snapshots/cluster.ts";
 import { stranger, withEachMember, withMember, withoutPeers } from "#kit/snapshots/cluster-changes.ts";
 import { listedBy } from "#kit/snapshots/cluster-tls.ts";
@@ -175,7 +176,7 @@ test("fencedPeer: the member ID comes from etcd, else from the EtcdPeer, else fr
   );
   const later = withEachMember(settled, (_, n) => (n === 1 ? { id: memberIdFromHex(LATER_ID) } : {}));
   expect(id(withoutPeers(later, name))).toBe(LATER_ID);
-  expect(id(withoutPeers(withoutMember(settled, name), name))).toBe(founder?.id);
+  expect(id(begin(settled).apply(withoutMember, name).apply(withoutPeers, name).snapshot)).toBe(founder?.id);
   expect(id(withoutMember({ ...settled, peers }, name))).toBe(LATER_ID);
 });
 
