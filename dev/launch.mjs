@@ -22,6 +22,7 @@ const COMMANDS = [
   "image",
   "manifests",
   "chart",
+  "site",
   "generate",
   "check",
   "prose",

@@ -33,15 +33,17 @@ import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { USER_GUARDS } from "#user/guards.ts";
 import { USER_RULES } from "#user/plan.ts";
 import { compatibilityPage } from "./compatibility-page.ts";
+import { decisionsPage } from "./decisions-page.ts";
 import { fieldPages } from "./field-pages.ts";
 import { messagesPage } from "./messages-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { page, table } from "./pages.ts";
 
-/** Reference pages of fields, conditions, rules, guards and metrics, and of promises, by path from the root of the repository. */
+/** Reference pages of fields, conditions, rules, guards, metrics, promises and decisions, by path from the root of the repository. */
 export async function referencePages(root: string): Promise<Readonly<Record<string, string>>> {
   return {
     ...fieldPages(),
+    "docs/adr/README.md": await decisionsPage(root),
     "docs/reference/compatibility.md": compatibilityPage(),
     "docs/reference/conditions.md": conditionsPage(),
     "docs/reference/events.md": await eventsPage(root),
