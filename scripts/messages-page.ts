@@ -31,7 +31,7 @@ const PACKAGES = [
 ];
 
 /** Files below src with strings that other pages show (field descriptions, reasons), generated ones, and tests. */
-const LEFT_OUT = /-schema\.ts$|^api\/conditions\.ts$|\/shapes\.ts$|^etcd\/(proto|flags\/list)|\.test\.ts$/;
+const LEFT_OUT = /-schema\.ts$|^api\/(conditions\.ts$|remedies\/)|\/shapes\.ts$|^etcd\/(proto|flags\/list)|\.test\.ts$/;
 
 /** The page with all messages of the code: of conditions, events, refusals and logs. */
 export async function messagesPage(root: string): Promise<string> {

@@ -34,6 +34,7 @@ import { USER_GUARDS } from "#user/guards.ts";
 import { USER_RULES } from "#user/plan.ts";
 import { compatibilityPage } from "./compatibility-page.ts";
 import { decisionsPage } from "./decisions-page.ts";
+import { failuresPage } from "./failures-page.ts";
 import { fieldPages } from "./field-pages.ts";
 import { messagesPage } from "./messages-page.ts";
 import { metricsPage } from "./metrics-page.ts";
@@ -43,6 +44,7 @@ import { page, table } from "./pages.ts";
 export async function referencePages(root: string): Promise<Readonly<Record<string, string>>> {
   return {
     ...fieldPages(),
+    "docs/when-something-fails.md": failuresPage(),
     "docs/adr/README.md": await decisionsPage(root),
     "docs/reference/compatibility.md": compatibilityPage(),
     "docs/reference/conditions.md": conditionsPage(),

@@ -60,7 +60,7 @@ export default defineConfig({
   themeConfig: {
     nav: [
       { text: "Install", link: "/install" },
-      { text: "When something fails", link: "/troubleshooting" },
+      { text: "When something fails", link: "/when-something-fails" },
       { text: "Reference", link: "/reference/etcdcluster" },
     ],
     sidebar: sections(Object.keys(PAGES)).map(({ title, pages, closed = false }) => ({
