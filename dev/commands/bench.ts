@@ -19,6 +19,7 @@ const BENCHES = {
   backup: { onKubernetes: false },
   archive: { onKubernetes: false },
   fleet: { onKubernetes: false },
+  scrape: { onKubernetes: false },
 } as const;
 type Bench = keyof typeof BENCHES;
 
@@ -38,6 +39,7 @@ const USAGE = `Measures. Each bench prints one line of JSON on standard output, 
   npm run bench -- archive            memory of an archiver while its etcd is written to as fast as it takes writes
   npm run bench -- fleet [N]          speed and cost of N clusters of three members at once (default 100);
                                       all but the operator and the API server is simulated
+  npm run bench -- scrape             the page of metrics for 1,000 clusters: its size, and how long it takes
   npm run bench -- NAME… [--keep]     several benches on one local Kubernetes; --keep leaves it running
                                       (npm run local -- down --instance ${BENCH_INSTANCE})
   npm run bench -- ready --rounds N   another number of rounds

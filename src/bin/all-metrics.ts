@@ -2,7 +2,9 @@ import { createMetrics } from "#runtime/metrics.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 import { certificateMetrics } from "./certificate-metrics.ts";
 import { clusterMetrics } from "./cluster-metrics.ts";
+import { healthMetrics } from "./health-metrics.ts";
 import type { Lead } from "./lead.ts";
+import { managedClusters } from "./managed.ts";
 import { scheduleMetrics } from "./schedule-metrics.ts";
 import { exportStatistics, requestTimes } from "./statistics.ts";
 
@@ -25,6 +27,7 @@ export function allMetrics(isSharded: boolean, lead: () => Lead | undefined) {
   // too.
   const clusters = () => worlds().flatMap(({ caches }) => caches.clusters.list("known"));
   clusterMetrics(registry, clusters);
+  healthMetrics(registry, () => managedClusters(worlds()));
   certificateMetrics(registry, clusters, () => worlds().flatMap(({ caches }) => caches.users.list("known")));
   exportStatistics(metrics, isSharded, lead);
   return { metrics, times, onBackupEnd };

@@ -11,6 +11,7 @@ import {
   clusterKeysForBackup,
   clusterKeysForSchedule,
 } from "#cluster/controller.ts";
+import type { LastChecks } from "#cluster/observe/last-checks.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { KubeObject } from "#kube/kinds.ts";
@@ -53,10 +54,13 @@ interface ControllersOptions {
   readonly stop: AbortSignal;
   /** The shard that this process leads; undefined: everything. */
   readonly shard?: Shard | undefined;
+  /** Where checks of clusters are recorded. */
+  readonly lastChecks: LastChecks;
 }
 
 /** The controllers, each with its watches and the objects that a change triggers (concerned.ts). */
-export function controllersOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard }: ControllersOptions) {
+export function controllersOf(options: ControllersOptions) {
+  const { caches, kube, etcd, flags, tools, onBackupEnd, stop, shard, lastChecks } = options;
   const { clock } = tools;
   const decides = decidersOf(caches, shard);
   const loop = <Snapshot, Step extends { readonly do: string }, Status>(
@@ -81,6 +85,7 @@ export function controllersOf({ caches, kube, etcd, flags, tools, onBackupEnd, s
     operatorNamespace: flags.operatorNamespace,
     // The cache also has a few fields of other shards' clusters; this estimates the number of this shard's.
     fleetSize: () => caches.clusters.size / (shard?.of ?? 1),
+    lastChecks,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
   const access = new AccessReads({ ...reads, etcd, stop });

@@ -2,6 +2,7 @@ import { OPERATOR } from "#api/names.ts";
 import type { OnEnd } from "#backup/controller.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
+import { LastChecks } from "#cluster/observe/last-checks.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
@@ -99,8 +100,15 @@ export function openWorld(
     tell: (subject, event) => events.record(subject, event),
     mayAct,
   };
-  const controllers = controllersOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard: of?.shard });
+  const lastChecks = new LastChecks();
+  const shard = of?.shard;
+  const controllers = controllersOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard, lastChecks });
   return {
+    /** The shard that it is of; undefined: everything. */
+    shard,
+    /** Whether this process holds the lease now. */
+    leads: mayAct,
+    lastChecks,
     kube,
     caches,
     controllers,

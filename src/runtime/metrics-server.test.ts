@@ -1,6 +1,7 @@
 import { request } from "node:https";
 import type { Socket } from "node:net";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
+import { gunzipSync } from "node:zlib";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { silentLog } from "#base/log.ts";
 import type { KeyPair } from "#certificates/pem.ts";
@@ -42,6 +43,33 @@ function read(localAddress: string): Promise<number | undefined> {
       .end();
   });
 }
+
+/** The answer to a client that accepts these encodings. */
+function page(acceptEncoding?: string): Promise<{ readonly encoding: string | undefined; readonly body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const headers = acceptEncoding === undefined ? {} : { "accept-encoding": acceptEncoding };
+    const options = { ...to(READER), servername, ca: authority.certificate, path: "/metrics", agent: false, headers };
+    request(options, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () =>
+        resolve({ encoding: response.headers["content-encoding"], body: Buffer.concat(chunks) }),
+      );
+    })
+      .on("error", reject)
+      .end();
+  });
+}
+
+test("the page is compressed for a client that accepts gzip, and for no other", async () => {
+  for (const accepts of ["gzip", "deflate, gzip;q=0.8"]) {
+    const { encoding, body } = await page(accepts);
+    expect(encoding).toBe("gzip");
+    expect(gunzipSync(body).toString()).toBe("up 1\n");
+  }
+  for (const accepts of [undefined, "br", "identity"])
+    expect(await page(accepts)).toEqual({ encoding: undefined, body: Buffer.from("up 1\n") });
+});
 
 function closed(socket: Socket): Promise<number> {
   const since = Date.now();

@@ -25,6 +25,7 @@ import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { CacheView } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
+import { LastChecks } from "./last-checks.ts";
 import { type ClusterReads, observeCluster } from "./observe.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
@@ -64,6 +65,7 @@ interface Given {
   /** Called for each connection to the client Service. */
   readonly onService?: (address: string, deadlineMs: number) => void;
   readonly healthLog?: HealthLog | undefined;
+  readonly lastChecks?: LastChecks;
   /** Whether the API server has a claim of this name that no cache shows; default: none. */
   readonly claimAt?: (name: string) => boolean;
   readonly onProbe?: (member: number, clock: FakeClock) => Promise<void>;
@@ -129,6 +131,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     memberTimeoutMs: 600_000,
     rereadWithinMs: 200_000,
     operatorNamespace: "etcd-operator-system",
+    ...(given.lastChecks === undefined ? {} : { lastChecks: given.lastChecks }),
   };
   const monitoring = new Monitoring(kube, clock);
   const certificates = new CertificateReads(kube, clock, new Keyring());
@@ -149,6 +152,14 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
   if (seen.is !== "present") throw new Error("the cluster is there");
   return seen.value;
 }
+
+test("observe: what the members answer is recorded as the last check", async () => {
+  const lastChecks = new LastChecks();
+  const { takenAtMs } = await seenWith([ids[0], ids[0], ids[0]], { lastChecks, silent: 1 });
+  const { atMs, databases } = lastChecks.of(KEY)!;
+  expect(atMs).toBe(takenAtMs);
+  expect([...databases.keys()]).toEqual(["my-etcd-0", "my-etcd-2"]);
+});
 
 test("observe: members that follow one leader are asked for the member list", async () => {
   expect((await seenWith([ids[0], ids[0], undefined])).members.is).toBe("present");

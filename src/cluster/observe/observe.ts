@@ -28,6 +28,7 @@ import type { Silences } from "#runtime/silences.ts";
 import { anyVoter, ofThisCluster } from "./addressee.ts";
 import { CLUSTER_INDEX, type ClusterCaches, cachedParts } from "./cached-parts.ts";
 import { askedAt, clientServiceAnswer, serviceEndpoint } from "./client-service-answer.ts";
+import type { LastChecks } from "./last-checks.ts";
 import { type MemberAnswer, memberAnswer } from "./member-answer.ts";
 import { askForList } from "./member-list.ts";
 import { timesOf } from "./spec-times.ts";
@@ -53,6 +54,8 @@ export interface ClusterReads extends ClusterCaches {
   readonly othersAtRest?: number;
   /** Called with the time between observations that none of them covers, in milliseconds. */
   readonly onGap?: (ms: number) => void;
+  /** Where each check is recorded for metrics. Default: nowhere. */
+  readonly lastChecks?: LastChecks;
 }
 
 /** How long the traffic of a leader is observed, in milliseconds: two readings one second apart, and their answers. */
@@ -84,6 +87,7 @@ export async function observeCluster(
     certificates.forget(key);
     memory.bindings.forget(key);
     memory.auth.forget(key);
+    reads.lastChecks?.forget(key);
     return absent;
   }
   const index = `${key.namespace}/${key.name}`;
@@ -115,6 +119,7 @@ export async function observeCluster(
     histories: new Map(),
     unseenClaims: present([]),
   };
+  reads.lastChecks?.observed(key, seen);
   if (seen.members.is !== "present") certificates.doubt(key, "operator");
   // No history counts sleep: after the wake-up all of them begin again.
   if (isAsleep(cluster)) {

@@ -17,6 +17,7 @@ import {
 } from "#kit/snapshots/cluster-rested.ts";
 import { LARGE, quickCheckReads, type There } from "#kit/snapshots/quick-check-reads.ts";
 import type { Plan } from "#runtime/decide.ts";
+import { LastChecks } from "./last-checks.ts";
 import { QuickChecks } from "./quick-checks.ts";
 import { settledMs } from "./rest.ts";
 
@@ -26,8 +27,9 @@ function setup(given: Partial<There> = {}) {
   const { there, reads, asked, clock } = quickCheckReads(given);
   const quicklyChecked: number[] = [];
   const looked: string[] = [];
+  const lastChecks = new LastChecks();
   const quickChecks = new QuickChecks({
-    reads,
+    reads: Object.assign(reads, { lastChecks }),
     certificates: {
       look: ({ metadata }) => {
         looked.push(metadata.name);
@@ -38,7 +40,7 @@ function setup(given: Partial<There> = {}) {
     healthLog: { settled: 0, quicklyChecked: (_, atMs) => void quicklyChecked.push(atMs) },
   });
   const check = () => quickChecks.quickCheck(KEY, new AbortController().signal);
-  return { there, quickChecks, check, asked, quicklyChecked, looked, clock };
+  return { there, quickChecks, check, asked, quicklyChecked, looked, lastChecks, clock };
 }
 
 describe("quick checks of clusters at rest", () => {
@@ -56,6 +58,22 @@ describe("quick checks of clusters at rest", () => {
     expect(asked).toEqual([0, 1, 2, 0, 1, 2, 0, 1].map((n) => NAMES[n]));
     expect(quicklyChecked).toHaveLength(8);
     expect(looked).toHaveLength(8);
+  });
+
+  test("record what the member answered as the last check, unless it differs", async () => {
+    const { there, quickChecks, check, lastChecks, clock } = setup();
+    quickChecks.note(WHOLE, SETTLED);
+    there.status = { dbSizeBytes: 9 };
+    await check();
+    const found = {
+      atMs: clock.wallMs(),
+      databases: new Map([[NAMES[0], expect.objectContaining({ dbSizeBytes: 9 })]]),
+    };
+    expect(lastChecks.of(KEY)).toMatchObject(found);
+    await clock.advance(1_000);
+    there.status = { alarms: [{ memberId: undefined, type: "NOSPACE" }] };
+    await check();
+    expect(lastChecks.of(KEY)).toMatchObject(found);
   });
 
   test("end at the first difference until the cluster has been observed again", async () => {

@@ -88,6 +88,7 @@ export class QuickChecks {
     const cluster = reads.clusters.get(key);
     if (cluster === undefined) {
       this.#turns.delete(text);
+      reads.lastChecks?.forget(key);
       return undefined;
     }
     this.#turns.set(text, turn);
@@ -117,7 +118,7 @@ export class QuickChecks {
 
   /** Whether the next member reports the same cluster, and is healthy. */
   async #isAsBefore(parts: CachedParts, rested: Rested, turn: number, signal: AbortSignal): Promise<boolean> {
-    const { etcd, identities } = this.#parts.reads;
+    const { etcd, identities, lastChecks, clock } = this.#parts.reads;
     const recorded = identityOf(parts)?.clusterID;
     const [peer, pod] = [...parts.pods].at(turn % parts.pods.size) ?? [];
     const endpoint = pod && endpointOf(pod, identities);
@@ -128,7 +129,9 @@ export class QuickChecks {
         etcd.status(endpoint.value, options),
         etcd.memberList(endpoint.value, { ...options, linearizable: true }),
       ]);
-      return isAsRested(rested, { peer, status, list });
+      const isSame = isAsRested(rested, { peer, status, list });
+      if (isSame) lastChecks?.quicklyChecked(parts.cluster.metadata, peer, status, clock.wallMs());
+      return isSame;
     } catch (thrown) {
       if (hasCode(thrown, "EtcdUnavailable", "EtcdRejected", "EtcdWrongCluster")) return false;
       throw thrown;

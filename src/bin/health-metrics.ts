@@ -1,0 +1,173 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+import type { ConditionType, Reason } from "#api/conditions.ts";
+import { pausedBy } from "#api/pause.ts";
+import { isAsleep } from "#api/sleep.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { LastCheck } from "#cluster/observe/last-checks.ts";
+import { quorumOf } from "#etcd/quorum.ts";
+
+// Health of each cluster, computed from the caches while a scrape waits. A label `cluster` would collide with the
+// external label of that name that many Prometheus servers add.
+
+const PREFIX = "etcd_operator_";
+const CLUSTER = ["namespace", "name"] as const;
+const MEMBER = [...CLUSTER, "member"] as const;
+/**
+ * Most members of a cluster with series. More than any spec may ask for; more series would only help a cluster with
+ * broken data to fill Prometheus.
+ */
+const MOST_MEMBERS = 16;
+
+/** The status of each condition in a healthy cluster. Progressing has none: work on a cluster is no trouble. */
+const NORMAL: Readonly<Record<Exclude<ConditionType, "Progressing">, "True" | "False">> = {
+  Ready: "True",
+  Available: "True",
+  Degraded: "False",
+  UpToDate: "True",
+  Stalled: "False",
+  BackupReady: "True",
+  Paused: "False",
+  Monitored: "True",
+  TLSReady: "True",
+  AuthReady: "True",
+  ClusterIDMismatch: "False",
+};
+/** Reasons of conditions that are as the spec asks for, whatever their status. */
+const INTENDED: ReadonlySet<string> = new Set<Reason>([
+  "Asleep",
+  "AuthDisabled",
+  "NoSchedule",
+  "NotMonitored",
+  "TLSDisabled",
+]);
+
+/** A cluster that this process manages. */
+export interface Managed {
+  readonly cluster: EtcdCluster;
+  /** Undefined before the first check by this process. */
+  readonly check: LastCheck | undefined;
+  /** Zone of each member's pod, by the member's name. */
+  readonly zones: ReadonlyMap<string, string>;
+}
+
+/**
+ * Registers the metrics of the health of each cluster: at most 25 series for a cluster of three members.
+ * @param managed the clusters that this process manages; called once for each scrape
+ */
+export function healthMetrics(registry: Registry, managed: () => readonly Managed[]): void {
+  const gauges = gaugesIn(registry);
+  const all = Object.values(gauges);
+  const collect = (): void => {
+    for (const each of all) each.reset(); // Removes the series of deleted clusters.
+    for (const each of managed()) {
+      reportCluster(gauges, each);
+      reportMembers(gauges, each);
+    }
+  };
+  // prom-client collects metrics in the order of their creation; the first one collects for all.
+  Object.assign(gauges.wanted, { collect });
+}
+
+type Gauges = ReturnType<typeof gaugesIn>;
+
+function gaugesIn(registry: Registry) {
+  const registers = [registry];
+  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    new Gauge({ name: PREFIX + name, help, labelNames, registers });
+  return {
+    wanted: gauge("cluster_members_wanted", "Voting members that the spec asks for; 0 while it is to sleep.", CLUSTER),
+    members: gauge("cluster_members", "Members that etcd lists, learners and members of others included.", CLUSTER),
+    healthy: gauge("cluster_members_healthy", "Healthy voting members.", CLUSTER),
+    learners: gauge("cluster_learners", "Members without a vote. A cluster without any has no series.", CLUSTER),
+    margin: gauge(
+      "cluster_quorum_margin",
+      "Healthy voters beyond the quorum: how many may be lost. Negative without a quorum; no series while asleep.",
+      CLUSTER,
+    ),
+    paused: gauge("cluster_paused", "1 while the operator is paused for the cluster, otherwise no series.", CLUSTER),
+    sleeping: gauge("cluster_sleeping", "1 while the cluster sleeps, otherwise no series.", CLUSTER),
+    stopped: gauge("cluster_update_stopped", "1 while an update is stopped, otherwise no series.", CLUSTER),
+    waiver: gauge(
+      "cluster_waiver_end_timestamp_seconds",
+      "When a waived check applies again, since 1970. Checks that are not waived have no series.",
+      [...CLUSTER, "check"],
+    ),
+    abnormal: gauge(
+      "cluster_abnormal_condition",
+      "1 for each condition with a status that a healthy cluster does not have, unless the spec asks for it.",
+      [...CLUSTER, "type", "status", "reason"],
+    ),
+    leaderChanges: new Counter({
+      name: `${PREFIX}cluster_leader_changes_total`,
+      help: "Checks that found a leader of a later term than the check before, since this process started.",
+      labelNames: CLUSTER,
+      registers,
+    }),
+    lastCheck: gauge(
+      "cluster_last_check_timestamp_seconds",
+      "When this process last checked the members, since 1970. At rest it checks every 10 s, in a large fleet every minute.",
+      CLUSTER,
+    ),
+    quota: gauge(
+      "cluster_database_quota_bytes",
+      "Smallest quota of the members' databases, as they last reported it; etcd before 3.6 does not.",
+      CLUSTER,
+    ),
+    isHealthy: gauge(
+      "member_healthy",
+      "1 when the member is healthy, else 0. Members that the operator did not add have no series.",
+      [...MEMBER, "zone"],
+    ),
+    size: gauge("member_database_bytes", "Size of the member's database file at the last check.", MEMBER),
+    inUse: gauge(
+      "member_database_in_use_bytes",
+      "Part of the database file in use at the last check. Defragmentation frees the rest.",
+      MEMBER,
+    ),
+  };
+}
+
+function reportCluster(gauges: Gauges, { cluster, check }: Managed): void {
+  const { metadata, spec, status } = cluster;
+  const labels = { namespace: metadata.namespace, name: metadata.name };
+  const { replicas }: Partial<EtcdCluster["spec"]> = spec; // The stub of a cluster that is too large has none.
+  if (replicas !== undefined) gauges.wanted.set(labels, replicas);
+  if (pausedBy(cluster) !== undefined) gauges.paused.set(labels, 1);
+  if (isAsleep(cluster)) gauges.sleeping.set(labels, 1);
+  if (status?.update?.stopped !== undefined) gauges.stopped.set(labels, 1);
+  for (const { check: waived, until } of status?.waivers ?? [])
+    gauges.waiver.set({ ...labels, check: waived }, Date.parse(until) / 1_000);
+  for (const { type, status: is, reason } of status?.conditions ?? []) {
+    const normal = NORMAL[type as keyof typeof NORMAL];
+    if (normal !== undefined && is !== normal && !INTENDED.has(reason))
+      gauges.abnormal.set({ ...labels, type, status: is, reason }, 1);
+  }
+  if (check === undefined) return;
+  gauges.leaderChanges.inc(labels, check.leaderChanges);
+  gauges.lastCheck.set(labels, check.atMs / 1_000);
+  const quotas = [...check.databases.values()].flatMap(({ dbSizeQuotaBytes }) => dbSizeQuotaBytes ?? []);
+  if (quotas.length > 0) gauges.quota.set(labels, Math.min(...quotas));
+}
+
+function reportMembers(gauges: Gauges, { cluster, check, zones }: Managed): void {
+  const { metadata, status } = cluster;
+  const labels = { namespace: metadata.namespace, name: metadata.name };
+  const { members } = status ?? {};
+  if (members === undefined) return;
+  const voters = members.filter(({ role }) => role !== "Learner");
+  const healthy = voters.filter(({ health }) => health === "Healthy").length;
+  gauges.members.set(labels, members.length);
+  gauges.healthy.set(labels, healthy);
+  if (members.length > voters.length) gauges.learners.set(labels, members.length - voters.length);
+  if (voters.length > 0 && !isAsleep(cluster)) gauges.margin.set(labels, healthy - quorumOf(voters.length));
+  // The names of other members are whatever a client wrote.
+  for (const { name: member, health } of members.filter(({ health }) => health !== "Unknown").slice(0, MOST_MEMBERS)) {
+    const zone = zones.get(member);
+    const place = zone === undefined ? {} : { zone };
+    gauges.isHealthy.set({ ...labels, member, ...place }, health === "Healthy" ? 1 : 0);
+    const database = check?.databases.get(member);
+    if (database === undefined) continue;
+    gauges.size.set({ ...labels, member }, database.dbSizeBytes);
+    gauges.inUse.set({ ...labels, member }, database.dbSizeInUseBytes);
+  }
+}
