@@ -10,6 +10,7 @@ import {
   KUBERNETES_LIBRARIES_VERSION,
   KUBERNETES_VERSION,
   PAUSE_VERSION,
+  PROMETHEUS_VERSION,
   RUNC_VERSION,
   VERSITYGW_VERSION,
 } from "./versions.ts";
@@ -70,6 +71,7 @@ function etcd(version: string): Recipe {
 
 const CERT_MANAGER = "github.com/cert-manager/cert-manager";
 const CONTAINERD = "github.com/containerd/containerd/v2/cmd";
+const PROMETHEUS = "github.com/prometheus/prometheus/cmd";
 const CNI = "github.com/containernetworking/plugins/plugins";
 
 function helm(module: string, version: string): Recipe {
@@ -130,6 +132,15 @@ export const RECIPES = {
   },
   helm: helm("helm", HELM_VERSION),
   "helm-3": helm("helm-3", HELM_3_VERSION),
+  prometheus: {
+    version: PROMETHEUS_VERSION,
+    module: "prometheus",
+    binaries: { prometheus: `${PROMETHEUS}/prometheus`, promtool: `${PROMETHEUS}/promtool` },
+    // Tests name targets themselves. Discovery would add the libraries of every cloud and of Kubernetes.
+    tags: ["remove_all_sd"],
+    ldflags: STRIPPED,
+    cgo: "0",
+  },
   versitygw: {
     version: VERSITYGW_VERSION,
     module: "versitygw",

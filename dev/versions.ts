@@ -23,5 +23,7 @@ export const KUBERNETES_LIBRARIES_VERSION = "0.36.3";
 /** Versions of Helm with which the chart is tested. */
 export const HELM_VERSION = "4.3.1";
 export const HELM_3_VERSION = "3.22.0";
+/** Version of the Prometheus with which alerts and dashboards are tested: its Go module v0.316.0 is release 3.16.0. */
+export const PROMETHEUS_VERSION = "0.316.0";
 /** Version of our own pause program (dev/go/pause), increased when its behaviour changes. */
 export const PAUSE_VERSION = "1";
