@@ -76,13 +76,21 @@ export function nodeLicense(node: string): ImageFile {
 /** Licences of the machine's shared libraries; none on a system without dpkg, which knows the package of each file. */
 export function libraryLicenses(libraries: readonly ImageFile[]): ImageFile[] {
   if (!isOnPath("dpkg-query")) return [];
-  const copyrights = debianPackagesOf(libraries.map(({ from }) => from)).flatMap((name) => {
-    const from = `/usr/share/doc/${name}/copyright`;
+  return unpackedLicenses("/", debianPackagesOf(libraries.map(({ from }) => from)));
+}
+
+/**
+ * Licences of Debian packages, and the common licences that these name.
+ * @param unpacked folder with the packages' files
+ */
+export function unpackedLicenses(unpacked: string, packages: readonly string[]): ImageFile[] {
+  const copyrights = packages.flatMap((name) => {
+    const from = join(unpacked, `usr/share/doc/${name}/copyright`);
     return existsSync(from) ? [{ from, to: `${FOLDER}/${name}/copyright`, mode: 0o644 }] : [];
   });
   const named = new Set(copyrights.flatMap(({ from }) => readFileSync(from, "utf8").match(COMMON_LICENSE) ?? []));
-  const common = [...named].filter((path) => existsSync(path)).sort();
-  return [...copyrights, ...common.map((path) => ({ from: path, to: path, mode: 0o644 }))];
+  const common = [...named].filter((path) => existsSync(join(unpacked, path))).sort();
+  return [...copyrights, ...common.map((path) => ({ from: join(unpacked, path), to: path, mode: 0o644 }))];
 }
 
 const COMMON_LICENSE = /\/usr\/share\/common-licenses\/[A-Za-z0-9-]+(?:\.[0-9]+)*/g;

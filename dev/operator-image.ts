@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, utimesSync } from "n
 import { join } from "node:path";
 import { AGENT_BUNDLE, bundle, OPERATOR_BUNDLE } from "./bundle.ts";
 import { cacheRoot, keepNewest } from "./cache.ts";
-import { type ImageSpec, sharedLibraries, writeImage } from "./image.ts";
+import { type ImageFile, type ImageSpec, sharedLibraries, writeImage } from "./image.ts";
 import type { ImageArchive } from "./images.ts";
 import { libraryLicenses, nodeLicense, packageLicenses } from "./licenses.ts";
 import type { Step } from "./progress.ts";
@@ -41,7 +41,7 @@ const KEPT_IMAGES = 4;
 export async function ensureOperatorImage(root: string, step: Step): Promise<ImageArchive> {
   return await step(OPERATOR_IMAGE, async (note) => {
     note("bundling");
-    const content = await contentOf(root);
+    const content = contentOf(machineBase(), await bundlePrograms(root));
     const fingerprint = fingerprintOf(content);
     const name = `localhost/etcd-cluster-operator:${fingerprint}`;
     const file = join(cacheRoot(), "images", `operator-${fingerprint}.tar`);
@@ -59,37 +59,53 @@ export async function ensureOperatorImage(root: string, step: Step): Promise<Ima
 }
 
 /** An image without its name. */
-type ImageContent = Omit<ImageSpec, "name">;
+export type ImageContent = Omit<ImageSpec, "name">;
 
-async function contentOf(root: string): Promise<ImageContent> {
+/** What was bundled from others' packages, and the files of operator and agent in the image. */
+export interface Programs {
+  /** Bundled source files, as paths from the repository. */
+  readonly sources: readonly string[];
+  readonly files: readonly ImageFile[];
+}
+
+/** Bundles operator and agent. @param root the repository */
+export async function bundlePrograms(root: string): Promise<Programs> {
   const operator = await bundle(root, OPERATOR_BUNDLE);
   const agent = await bundle(root, AGENT_BUNDLE);
+  const sources = [...operator.sources, ...agent.sources];
+  return { sources, files: [...operator.files, ...agent.files, ...packageLicenses(root, sources)] };
+}
+
+/** The operator's image. @param base Node, its libraries and their licences */
+export function contentOf(base: readonly ImageFile[], { files }: Programs): ImageContent {
+  return { layers: [{ files: base }, { files }], entrypoint: ENTRYPOINT, env: ENVIRONMENT, user: "65532:65532" };
+}
+
+/**
+ * This machine's Node and libraries. They need no network and no Debian, which a local Kubernetes should not need
+ * either; the released image has pinned ones (dev/pinned).
+ */
+function machineBase(): readonly ImageFile[] {
   const node = realpathSync(process.execPath);
   const libraries = sharedLibraries(node);
-  return {
-    layers: [
-      {
-        files: [
-          { from: node, to: "/usr/local/bin/node", mode: 0o755 },
-          ...libraries,
-          nodeLicense(node),
-          ...libraryLicenses(libraries),
-        ],
-      },
-      { files: [...operator.files, ...agent.files, ...packageLicenses(root, [...operator.sources, ...agent.sources])] },
-    ],
-    entrypoint: ENTRYPOINT,
-    env: ENVIRONMENT,
-    user: "65532:65532",
-  };
+  return [
+    { from: node, to: "/usr/local/bin/node", mode: 0o755 },
+    ...libraries,
+    nodeLicense(node),
+    ...libraryLicenses(libraries),
+  ];
 }
+
+/** Files with the code that packs images. */
+const PACKERS = ["image.ts", "oci.ts", "tar.ts"];
 
 /**
  * Hash of everything that the archive depends on: content and place of each file, settings, and the code that packs
  * them. Shared libraries count by content, too: a system update changes them and keeps their names.
  */
 export function fingerprintOf({ layers, ...settings }: ImageContent): string {
-  const hash = createHash("sha256").update(readFileSync(join(import.meta.dirname, "image.ts")));
+  const hash = createHash("sha256");
+  for (const file of PACKERS) hash.update(readFileSync(join(import.meta.dirname, file)));
   hash.update(JSON.stringify(settings));
   for (const [layer, { files }] of layers.entries()) {
     for (const { from, to, mode } of files) {
