@@ -208,6 +208,17 @@ async function eventsPage(root: string): Promise<string> {
   );
 }
 
+/** What each rule and guard is for, by its name: the plugin's command `why` prints it. */
+export async function ruleTexts(root: string): Promise<Readonly<Record<string, string>>> {
+  const all = DECIDED.map(async ([name, , rules, guards]) => [
+    ...(await documentedRules(root, name, rules)),
+    ...(await documentedGuards(root, name, guards)),
+  ]);
+  // The first kind with a rule of the name is the EtcdCluster, if it has one.
+  const texts = (await Promise.all(all)).flat().map(({ name, doc }) => [name, doc] as const);
+  return Object.fromEntries(texts.reverse());
+}
+
 function capitalized(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }

@@ -1,0 +1,54 @@
+import type { Input } from "./arguments.ts";
+import type { Output } from "./commands.ts";
+import type { Connection } from "./connect.ts";
+import { type Line, render } from "./lines.ts";
+import { OBEYED, safeJson } from "./text.ts";
+
+/** What a command works with. */
+export interface Context {
+  readonly input: Input;
+  readonly version: string;
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  readonly write: (text: string) => void;
+  /** For progress and warnings. */
+  readonly warn: (text: string) => void;
+  readonly isTerminal: boolean;
+  /** Columns of the terminal; undefined without one. */
+  readonly columns: number | undefined;
+  readonly colour: boolean;
+  /** @throws OperatorError InvalidConfig */
+  readonly connect: () => Connection;
+}
+
+/** A command; its result is the exit code. */
+export type Run = (context: Context) => Promise<number>;
+
+/** Columns of a line that is not written to a terminal. Longer texts are cut, so that no message fills a log. */
+const MOST_COLUMNS = 400;
+
+/** Form of the output; `wide` and the default are screens. */
+export function outputOf({ input }: Context): Output | undefined {
+  return input.texts.output as Output | undefined;
+}
+
+/** Writes lines, as wide as the terminal. @param most columns at most */
+export function writeLines({ write, columns, colour }: Context, lines: readonly Line[], most?: number): void {
+  write(render(lines, Math.min(most ?? MOST_COLUMNS, columns ?? MOST_COLUMNS), colour));
+}
+
+/** Writes the value as JSON or YAML, without characters that a terminal could obey. */
+export async function writeValue(context: Context, value: unknown): Promise<void> {
+  const json = safeJson(value);
+  if (outputOf(context) !== "yaml") {
+    context.write(`${json}\n`);
+    return;
+  }
+  const { stringify } = await import("yaml");
+  const text = stringify(JSON.parse(json), { aliasDuplicateObjects: false });
+  context.write(text.replace(OBEYED, "\ufffd"));
+}
+
+export function isValue(context: Context): boolean {
+  return outputOf(context) === "json" || outputOf(context) === "yaml";
+}

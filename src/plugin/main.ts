@@ -1,0 +1,63 @@
+import { OperatorError } from "#base/error.ts";
+import { type Input, inputOf, UsageError } from "./arguments.ts";
+import { connect } from "./connect.ts";
+import type { Context, Run } from "./context.ts";
+import { commandHelp, helpText } from "./help.ts";
+import { list, status, version, why } from "./run/look.ts";
+import { clean } from "./text.ts";
+import { EXIT_CODES } from "./verdict.ts";
+import { repeated } from "./watch.ts";
+
+// The process `kubectl-etcd`, which kubectl starts for `kubectl etcd`.
+
+/** Set when the program is bundled; the sources are of no release. */
+declare const PLUGIN_VERSION: string | undefined;
+const VERSION = typeof PLUGIN_VERSION === "string" ? PLUGIN_VERSION : "0.0.0-source";
+
+const RUNS: Readonly<Record<string, Run>> = { list, status, why, version };
+
+process.exitCode = await main(process.argv.slice(2)).catch((thrown: unknown) => {
+  const isExpected = thrown instanceof UsageError || (thrown instanceof OperatorError && thrown.code !== "Bug");
+  process.stderr.write(
+    `${isExpected ? clean((thrown as Error).message, 2_000) : String((thrown as Error)?.stack ?? thrown)}\n`,
+  );
+  return EXIT_CODES["cannot tell"];
+});
+// The connections of the client are still open, and what is written must arrive first.
+process.stdout.write("", () => process.exit());
+
+async function main(argv: readonly string[]): Promise<number> {
+  const input = inputOf(argv);
+  if (input === "help") {
+    process.stdout.write(helpText());
+    return 0;
+  }
+  if (input.given.has("help")) {
+    process.stdout.write(commandHelp(input.command));
+    return 0;
+  }
+  const run = RUNS[input.command.name];
+  if (run === undefined) throw new UsageError(`The command ${input.command.name} is not part of this build.`);
+  const context = contextOf(input);
+  return input.given.has("watch") ? await repeated(run, context) : await run(context);
+}
+
+function contextOf(input: Input): Context {
+  const { stdout, env } = process;
+  const stop = new AbortController();
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => stop.abort());
+  // A reader such as `head` may end first.
+  stdout.on("error", () => process.exit());
+  return {
+    input,
+    version: VERSION,
+    signal: stop.signal,
+    nowMs: () => Date.now(),
+    write: (text) => void stdout.write(text),
+    warn: (text) => void process.stderr.write(text),
+    isTerminal: stdout.isTTY === true,
+    columns: stdout.isTTY === true ? stdout.columns : undefined,
+    colour: stdout.isTTY === true && !input.given.has("no-color") && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
+    connect: () => connect(input.texts, env, VERSION),
+  };
+}

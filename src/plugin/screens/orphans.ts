@@ -1,0 +1,49 @@
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
+  CLUSTER_LABEL,
+  QUARANTINE_LABEL,
+  QUARANTINE_REASON_ANNOTATION,
+  QUARANTINE_TIME_ANNOTATION,
+} from "#api/names.ts";
+import { agoText } from "../age.ts";
+import { annotationOf, at, nameOf, namespaceOf, textAt, type Values } from "../fields.ts";
+import { type Line, type Piece, table } from "../lines.ts";
+
+/** Claims with data that no cluster uses: their cluster is deleted, or they were quarantined. */
+export function orphansIn(claims: readonly Values[], clusters: readonly Values[]): readonly Values[] {
+  const living = new Set(clusters.map((each) => `${namespaceOf(each)}/${nameOf(each)}`));
+  return claims.filter((claim) => {
+    const cluster = textAt(claim, "metadata", "labels", CLUSTER_LABEL);
+    return cluster !== "" && (isQuarantined(claim) || !living.has(`${namespaceOf(claim)}/${cluster}`));
+  });
+}
+
+export function isQuarantined(claim: Values): boolean {
+  return textAt(claim, "metadata", "labels", QUARANTINE_LABEL) === "true";
+}
+
+/** A line for each claim; `undelete NAME` brings a deleted cluster back from those that are not quarantined. */
+export function orphansScreen(claims: readonly Values[], nowMs: number): readonly Line[] {
+  const titles = ["NAMESPACE", "CLAIM", "CLUSTER", "SIZE", "AGE", "CLUSTER ID", "MEMBER ID", "WHY"];
+  const rows = claims.map(
+    (claim): Line => [
+      namespaceOf(claim),
+      nameOf(claim),
+      textAt(claim, "metadata", "labels", CLUSTER_LABEL),
+      textAt(claim, "status", "capacity", "storage") || textAt(claim, "spec", "resources", "requests", "storage"),
+      agoText(at(claim, "metadata", "creationTimestamp"), nowMs),
+      annotationOf(claim, CLAIM_CLUSTER_ID_ANNOTATION),
+      annotationOf(claim, CLAIM_MEMBER_ID_ANNOTATION),
+      whyText(claim, nowMs),
+    ],
+  );
+  return table([titles.map((text): Piece => ({ text, tone: "dim" })), ...rows]);
+}
+
+function whyText(claim: Values, nowMs: number): string {
+  if (!isQuarantined(claim)) return "its cluster is deleted";
+  const since = agoText(annotationOf(claim, QUARANTINE_TIME_ANNOTATION), nowMs);
+  const reason = annotationOf(claim, QUARANTINE_REASON_ANNOTATION);
+  return ["quarantined", since === "" ? "" : `${since} ago`, reason].filter((part) => part !== "").join(", ");
+}
