@@ -52,12 +52,12 @@ const NOT_FOUND = 'MountVolume.SetUp failed for volume "credentials" : secret "s
 describe("the verdict of an active Job is BackingUp", () => {
   test.each<[string, BackupSnapshot, string, string]>([
     ["while the agent runs", backup(), "BackingUp", "a snapshot is being taken and stored"],
-    ["while no pod exists yet", backup({ stage: "made" }), "PodPending", "its pod is not created yet"],
+    ["while no pod exists yet", backup({ stage: "made" }), "PodPending", "the pod of Job nightly is not created yet"],
     [
       "with the quota that prevents its pod",
       backup({ stage: "made", with: { warnings: ["exceeded quota: q", "older"] } }),
       "PodRefused",
-      "its pod cannot be created: exceeded quota: q",
+      "the pod of Job nightly cannot be created: exceeded quota: q",
     ],
     [
       "with the scheduler's message when no node fits",
@@ -111,7 +111,7 @@ describe("the verdict of an active Job is BackingUp", () => {
       "with the agent's reason after a failed attempt",
       withPods(endedPod(job, 1, FULL)),
       "Retrying",
-      "an attempt has failed and is retried: NoSpace: the bucket is full",
+      "an attempt of Job nightly has failed and is retried: NoSpace: the bucket is full",
     ],
     [
       "with the exit code after an attempt without a report",
@@ -119,7 +119,12 @@ describe("the verdict of an active Job is BackingUp", () => {
       "Retrying",
       "container agent ended: Error with exit code 137 (Killed)",
     ],
-    ["when its pod has succeeded", withPods(endedPod(job, 0, DONE)), "BackingUp", "its pod has succeeded"],
+    [
+      "when its pod has succeeded",
+      withPods(endedPod(job, 0, DONE)),
+      "BackingUp",
+      "the pod of Job nightly has succeeded",
+    ],
   ])("%s", (_, given, reason, message) => {
     // biome-ignore format: a table
     const verdict = verdictOf(given);
@@ -128,7 +133,9 @@ describe("the verdict of an active Job is BackingUp", () => {
   });
 
   test("without a warning when Kubernetes has none", () => {
-    expect(verdictOf(withPods(agentPod(job, { phase: "Pending" }, {}))).message).toBe("pod is Pending");
+    expect(verdictOf(withPods(agentPod(job, { phase: "Pending" }, {}))).message).toBe(
+      "pod nightly-abcde: pod is Pending",
+    );
   });
 
   test.each([
@@ -139,7 +146,7 @@ describe("the verdict of an active Job is BackingUp", () => {
     ["ImageInspectError", "ImageUnavailable"],
     ["CreateContainerError", "PodPending"],
   ])("with reason for the kubelet's %s: %s", (waitsFor, reason) => {
-    const message = `container agent waits: ${waitsFor}`;
+    const message = `pod nightly-abcde: container agent waits: ${waitsFor}`;
     expect(verdictOf(pending({ waiting: { reason: waitsFor } }))).toEqual({ phase: "BackingUp", reason, message });
   });
 

@@ -46,7 +46,7 @@ const ofUnknownRelease = verified({ status: { object: undefined } as never });
 test.each<[string, BackupSnapshot, string, string | RegExp]>([
   ["is Unknown before the verification Job exists", given, "Unknown Verifying", "its Job is created next"],
   ["is Unknown while the pod runs", during("running"), "Unknown Verifying", "the object is fetched and restored to a throw-away etcd"],
-  ["is Unknown while the pod is created", during("made"), "Unknown PodPending", "its pod is not created yet"],
+  ["is Unknown while the pod is created", during("made"), "Unknown PodPending", "the pod of Job verify-0123456789-uid-of-backup is not created yet"],
   ["is Unknown while the pod starts", during("starting"), "Unknown PodPending", /container verify waits: ContainerCreating/],
   ["is True when the restored data equals the object", during("succeeded"), "True Verified", "7 keys"],
   ["is True when the Job has succeeded and its report is lost", during("succeeded", { verify: [0, ""] }), "True Verified", /the data is right; its pod's report/],
@@ -60,7 +60,7 @@ test.each<[string, BackupSnapshot, string, string | RegExp]>([
   ["is False without the agent's reason when the reason is not of a verification", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
   ["is False without the agent's reason when the reason is of a replay", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "False AgentFailed", /left no report/],
   ["is False when the pod of a failed Job is gone for a minute", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "False AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
-  ["is False after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "its pod is not created yet; it was waited for 10 minutes"],
+  ["is False after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "the pod of Job verify-0123456789-uid-of-backup is not created yet; it was waited for 10 minutes"],
   ["is Unknown when a foreign Job has the name", ofForeignJob(), "Unknown NameTaken", /^Job verify-\S+ has another owner$/],
   ["is False when a foreign Job has the name for ten minutes", since(10 * MINUTE, ofForeignJob()), "False NameTaken", /waited for 10 minutes/],
   ["is Unknown when the destination claim is not labelled", onVolume, "Unknown ClaimNotAllowed", /claimName is backups/],
@@ -101,7 +101,7 @@ test("the reason of a failed attempt is shown while the Job retries", () => {
   expect(verificationOf({ ...given, verifying: { job, pods: [pod!] } })).toMatchObject({
     status: "Unknown",
     reason: "Retrying",
-    message: "an attempt has failed and is retried: StoreUnreachable: no answer",
+    message: "an attempt of Job verify-0123456789-uid-of-backup has failed and is retried: StoreUnreachable: no answer",
   });
   expect(verificationOf({ ...given, verifying: { job, pods: [endedPod(job, 0, SAME)] } })).toMatchObject({
     reason: "Verifying",

@@ -1,7 +1,7 @@
 import { failedBecause, idleSince, isReportDue, lastEnded, stateOf } from "#agent-job/job-state.ts";
-import { endText } from "#agent-job/pod-trouble.ts";
+import { endText, podTroubleOf } from "#agent-job/pod-trouble.ts";
 import { RESTORE_REASONS, type RestoreReason } from "#api/conditions.ts";
-import { objectOf } from "#restore/object.ts";
+import { objectOf, secretNamesOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
 import { FILLERS, failureOf, fillingOf, finishedBy, isFilled } from "#restore/pods.ts";
 import {
@@ -14,7 +14,6 @@ import {
 } from "#restore/snapshot.ts";
 import { type Lack, lackOfSnapshot, lackOfSource } from "#restore/source.ts";
 import { lackOfTemplate } from "#restore/template.ts";
-import { troubleOf } from "#restore/trouble.ts";
 
 /** Phase, reason and message of the restore. */
 export interface Verdict extends Lack {
@@ -129,7 +128,13 @@ function ofMembers(snapshot: RestoreSnapshot): Verdict {
     return filling === undefined || stateOf(filling.job) !== "active" ? [] : [filling];
   });
   for (const filling of active) {
-    const trouble = troubleOf(snapshot, filling);
+    const trouble = podTroubleOf(filling, {
+      workers: FILLERS,
+      warnings: snapshot.warnings,
+      secretNames: secretNamesOf(snapshot),
+      failure: failureOf(filling),
+      working: "Restoring",
+    });
     if (trouble !== undefined) return awaited(snapshot, trouble, idleSince(filling, FILLERS) ?? Number.NaN);
   }
   const filled = snapshot.members.filter((member) => isFilled(snapshot, member)).length;
