@@ -37,6 +37,7 @@ export function backupController(
     cache: reads.backups,
     clock: reads.clock,
     failing: failingStatus,
+    objectOf: ({ backup }: BackupSnapshot) => backup,
   });
   return {
     name: "backup",
@@ -46,14 +47,12 @@ export function backupController(
     target: targetTextOf,
     act: (step, snapshot, signal) => actOnBackup(kube, step, snapshot, signal),
     status: backupStatus,
+    ...report,
     writeStatus: async (snapshot, status, signal) => {
-      const written = await report.write(snapshot.backup, status, signal);
+      const written = await report.writeStatus(snapshot, status, signal);
       if (!hasEnded(snapshot) && hasEnded({ ...snapshot, backup: { ...snapshot.backup, status } })) onEnd(status);
       return written;
     },
-    subject: ({ backup }) => report.subject(backup),
-    subjectOf: report.subjectOf,
-    writeFailing: report.writeFailing,
   };
 }
 

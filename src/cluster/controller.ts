@@ -116,6 +116,7 @@ export function clusterController(
     cache: reads.clusters,
     clock: reads.clock,
     failing: failingStatus,
+    objectOf: ({ cluster }: ClusterSnapshot) => cluster,
   });
   return {
     name: "cluster",
@@ -150,13 +151,11 @@ export function clusterController(
       const foretold = forecasts.of(snapshot);
       return foretold === undefined ? status : { ...status, dryRun: foretold };
     },
+    ...report,
     writeStatus: async (snapshot, status, signal) => {
       if (isSameData(status, snapshot.cluster.status ?? {})) unchanged.add(snapshot);
-      return mayWait(snapshot, status) ? undefined : await report.write(snapshot.cluster, status, signal);
+      return mayWait(snapshot, status) ? undefined : await report.writeStatus(snapshot, status, signal);
     },
-    subject: ({ cluster }) => report.subject(cluster),
-    subjectOf: report.subjectOf,
-    writeFailing: report.writeFailing,
   };
 }
 

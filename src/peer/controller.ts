@@ -47,6 +47,7 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
     cache: reads.peers,
     clock: reads.clock,
     failing: failingStatus,
+    objectOf: ({ peer }: PeerSnapshot) => peer,
   });
   return {
     name: "peer",
@@ -63,11 +64,9 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
     target: targetOf,
     act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),
     status: peerStatus,
+    ...report,
     writeStatus: async (snapshot, status, signal) =>
-      mayWait(snapshot, status) ? undefined : await report.write(snapshot.peer, status, signal),
-    subject: ({ peer }) => report.subject(peer),
-    subjectOf: report.subjectOf,
-    writeFailing: report.writeFailing,
+      mayWait(snapshot, status) ? undefined : await report.writeStatus(snapshot, status, signal),
   };
 }
 

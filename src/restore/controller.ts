@@ -29,6 +29,7 @@ export function restoreController(
     cache: reads.restores,
     clock: reads.clock,
     failing: failingStatus,
+    objectOf: ({ restore }: RestoreSnapshot) => restore,
   });
   return {
     name: "restore",
@@ -38,10 +39,7 @@ export function restoreController(
     target: targetTextOf,
     act: (step, snapshot, signal) => actOnRestore(kube, step, snapshot, signal),
     status: restoreStatus,
-    writeStatus: ({ restore }, status, signal) => report.write(restore, status, signal),
-    subject: ({ restore }) => report.subject(restore),
-    subjectOf: report.subjectOf,
-    writeFailing: report.writeFailing,
+    ...report,
   };
 }
 

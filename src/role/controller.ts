@@ -27,6 +27,7 @@ export function roleController(
     cache: reads.roles,
     clock: reads.clock,
     failing: failingStatus,
+    objectOf: ({ role }: RoleSnapshot) => role,
   });
   return {
     name: "role",
@@ -36,10 +37,7 @@ export function roleController(
     target: targetTextOf,
     act: (step, snapshot, signal) => actOnRole(writes, step, snapshot, signal),
     status: roleStatus,
-    writeStatus: ({ role }, status, signal) => report.write(role, status, signal),
-    subject: ({ role }) => report.subject(role),
-    subjectOf: report.subjectOf,
-    writeFailing: report.writeFailing,
+    ...report,
     isRoutine: (rule) => rule === "hold-role" || rule === "claim-role",
   };
 }

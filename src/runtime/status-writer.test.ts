@@ -30,31 +30,32 @@ const key = { namespace: "default", name: "bear" };
 function writerOf(cached: Toy | undefined) {
   const replace = vi.fn((_resource: unknown, object: unknown, _options: unknown) => Promise.resolve(object));
   const get = vi.fn((_ref: unknown, _reading?: "known") => cached);
-  const writer = statusWriter<Toy, NonNullable<Toy["status"]>>({
+  const writer = statusWriter<{ readonly toy: Toy }, Toy, NonNullable<Toy["status"]>>({
     kube: { replace } as never,
     resource: TOYS,
     cache: { get },
     clock: { wallMs: () => NOW },
     failing: (object, ...failure) => unknownStatus(object, ["Ready"], ...failure),
+    objectOf: ({ toy }) => toy,
   });
   return { writer, replace, get };
 }
 
 test("a status is written with the resourceVersion that was read, and only when it differs", async () => {
   const { writer, replace } = writerOf(toy);
-  expect(await writer.write(toy, { size: 1 }, signal)).toBeUndefined();
+  expect(await writer.writeStatus({ toy }, { size: 1 }, signal)).toBeUndefined();
   expect(replace).not.toHaveBeenCalled();
   const object = { ...toy, status: { size: 2 } };
-  expect(await writer.write(toy, { size: 2 }, signal)).toEqual({ kind: "stored", resource: TOYS, object });
+  expect(await writer.writeStatus({ toy }, { size: 2 }, signal)).toEqual({ kind: "stored", resource: TOYS, object });
   expect(replace.mock.calls).toEqual([[TOYS, object, { signal, subresource: "status" }]]);
   const { status: _, ...bare } = toy;
-  expect(await writer.write(bare, {}, signal)).toBeUndefined();
+  expect(await writer.writeStatus({ toy: bare }, {}, signal)).toBeUndefined();
 });
 
 test("events and failures are reported for an object that was too large to cache", async () => {
   const { writer, get } = writerOf(toy);
   const subject = { apiVersion: "example.org/v1", kind: "Toy", namespace: "default", name: "bear", uid: "uid-of-bear" };
-  expect(writer.subject(toy)).toEqual(subject);
+  expect(writer.subject({ toy })).toEqual(subject);
   expect(writer.subjectOf(key)).toEqual(subject);
   await writer.writeFailing(key, "a defect", signal);
   expect(get.mock.calls).toEqual([

@@ -3,7 +3,7 @@ import { isSameData } from "#base/hash.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type KubeObject, type Resource } from "#kube/kinds.ts";
 import type { Failing } from "#runtime/conditions.ts";
-import type { CacheView, FailingReason, Key, Subject, Written } from "#runtime/controller.ts";
+import type { CacheView, Controller, Subject, Written } from "#runtime/controller.ts";
 import { stored } from "#runtime/writes.ts";
 
 // The parts of a controller that are the same for every kind: the target of its events, and writes of its status.
@@ -14,30 +14,22 @@ interface Reported<Status> extends KubeObject {
   readonly status?: Status | undefined;
 }
 
-interface Given<T extends Reported<Status>, Status extends object> {
+interface Given<Snapshot, T extends Reported<Status>, Status extends object> {
   readonly kube: Pick<KubeClient, "replace">;
   readonly resource: Resource<T>;
   readonly cache: Pick<CacheView<T>, "get">;
   readonly clock: Pick<Clock, "wallMs">;
   readonly failing: Failing<T, Status>;
+  /** The object of a snapshot. */
+  readonly objectOf: (snapshot: Snapshot) => T;
 }
 
-/** Writes the status of one kind, and names its objects in events. */
-export interface StatusWriter<T, Status> {
-  /** Writes the status if it differs from that of the object. */
-  write(object: T, status: Status, signal: AbortSignal): Promise<Written | undefined>;
-  subject(object: T): Subject;
-  /** See Controller. */
-  subjectOf(key: Key): Subject | undefined;
-  /** See Controller. */
-  writeFailing(key: Key, because: string, signal: AbortSignal, reason?: FailingReason): Promise<Written | undefined>;
-}
-
-export function statusWriter<T extends Reported<Status>, Status extends object>(
-  given: Given<T, Status>,
-): StatusWriter<T, Status> {
-  const { kube, resource, cache, clock, failing } = given;
-  const subject = ({ metadata: { namespace, name, uid } }: T): Subject => ({
+/** The parts of a Controller that write the status of one kind, if it differs, and name its objects in events. */
+export function statusWriter<Snapshot, T extends Reported<Status>, Status extends object>(
+  given: Given<Snapshot, T, Status>,
+): Pick<Controller<Snapshot, never, Status>, "writeStatus" | "subject" | "subjectOf" | "writeFailing"> {
+  const { kube, resource, cache, clock, failing, objectOf } = given;
+  const subjectFor = ({ metadata: { namespace, name, uid } }: T): Subject => ({
     apiVersion: apiVersionOf(resource),
     kind: resource.kind,
     namespace,
@@ -47,12 +39,12 @@ export function statusWriter<T extends Reported<Status>, Status extends object>(
   const write = async (object: T, status: Status, signal: AbortSignal) =>
     isSameData(status, object.status ?? {}) ? undefined : await writeStatus(kube, resource, object, status, signal);
   return {
-    write,
-    subject,
+    writeStatus: (snapshot, status, signal) => write(objectOf(snapshot), status, signal),
+    subject: (snapshot) => subjectFor(objectOf(snapshot)),
     // "known": objects that were too large to cache are reported, too.
     subjectOf: (key) => {
       const object = cache.get(key, "known");
-      return object && subject(object);
+      return object && subjectFor(object);
     },
     writeFailing: async (key, because, signal, reason) => {
       const object = cache.get(key, "known");

@@ -24,6 +24,7 @@ export function scheduleController(
     cache: reads.schedules,
     clock: reads.clock,
     failing: failingStatus,
+    objectOf: ({ schedule }: ScheduleSnapshot) => schedule,
   });
   return {
     name: "schedule",
@@ -33,10 +34,7 @@ export function scheduleController(
     target: targetTextOf,
     act: (step, snapshot, signal) => actOnSchedule(kube, step, snapshot, signal),
     status: scheduleStatus,
-    writeStatus: ({ schedule }, status, signal) => report.write(schedule, status, signal),
-    subject: ({ schedule }) => report.subject(schedule),
-    subjectOf: report.subjectOf,
-    writeFailing: report.writeFailing,
+    ...report,
   };
 }
 

@@ -27,6 +27,7 @@ export function userController(
     cache: reads.users,
     clock: reads.clock,
     failing: failingStatus,
+    objectOf: ({ user }: UserSnapshot) => user,
   });
   return {
     name: "user",
@@ -36,10 +37,7 @@ export function userController(
     target: targetTextOf,
     act: (step, snapshot, signal) => actOnUser(writes, step, snapshot, signal),
     status: userStatus,
-    writeStatus: ({ user }, status, signal) => report.write(user, status, signal),
-    subject: ({ user }) => report.subject(user),
-    subjectOf: report.subjectOf,
-    writeFailing: report.writeFailing,
+    ...report,
     isRoutine: (rule) => rule === "hold-user" || rule === "claim-user",
   };
 }
