@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { OPERATOR } from "#api/names.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
-import type { ApiServer } from "#kit/servers/apiserver.ts";
-import { startWithKinds } from "#kit/servers/shipped.ts";
+import { serveKinds } from "#kit/servers/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, KubeObject, Resource } from "#kube/kinds.ts";
 
@@ -14,14 +13,11 @@ import type { Draft, KubeObject, Resource } from "#kube/kinds.ts";
 const { signal } = new AbortController();
 const OPTIONS = { signal };
 const namespace = "default";
-let server: ApiServer;
 let kube: KubeClient;
 
-beforeAll(async () => {
-  server = await startWithKinds([ETCD_USERS, ETCD_ROLES]);
-  kube = server.client;
+serveKinds([ETCD_USERS, ETCD_ROLES], ({ client }) => {
+  kube = client;
 });
-afterAll(async () => await server?.stop());
 
 let count = 0;
 

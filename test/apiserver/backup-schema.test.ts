@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
-import type { ApiServer } from "#kit/servers/apiserver.ts";
-import { startWithKinds } from "#kit/servers/shipped.ts";
+import { serveKinds } from "#kit/servers/shipped.ts";
 import { POD_TEMPLATE } from "#kit/snapshots/etcd-backup.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, Resource } from "#kube/kinds.ts";
@@ -13,17 +12,14 @@ import type { Draft, Resource } from "#kube/kinds.ts";
 const { signal } = new AbortController();
 const OPTIONS = { signal };
 const namespace = "default";
-let server: ApiServer;
 let kube: KubeClient;
 
 /** The version before v1beta1. Nothing converts it here, so none of it can be stored. */
 const ALPHA: Resource<EtcdBackup> = { ...ETCD_BACKUPS, version: "v1alpha1" };
 
-beforeAll(async () => {
-  server = await startWithKinds([ETCD_BACKUPS]);
-  kube = server.client;
+serveKinds([ETCD_BACKUPS], ({ client }) => {
+  kube = client;
 });
-afterAll(async () => await server?.stop());
 
 let count = 0;
 

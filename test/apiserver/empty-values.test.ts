@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { askedIn, revisionOf } from "#api/revision.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { type Difference, differences } from "#kit/clients/differences.ts";
@@ -6,8 +6,7 @@ import { dryRun } from "#kit/clients/dry-run.ts";
 import { exampleObjects } from "#kit/clients/examples.ts";
 import { KIND_SCHEMAS, type Schema, specSchema } from "#kit/clients/kind-schemas.ts";
 import { type Json, type Place, pathText, placesOf, without, withValue } from "#kit/clients/spec-places.ts";
-import type { ApiServer } from "#kit/servers/apiserver.ts";
-import { startWithKinds } from "#kit/servers/shipped.ts";
+import { serveKinds } from "#kit/servers/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 
 // Clients in Go leave out zero values, and templates of Helm leave out empty maps. So an empty value is either refused
@@ -36,14 +35,14 @@ const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
   [/[.]tolerations\[0\][.]\w+$/, "as in a Pod, where clients in Go use a pointer for tolerationSeconds"],
 ];
 
-let server: ApiServer;
 let kube: KubeClient;
 
-beforeAll(async () => {
-  server = await startWithKinds([...KIND_SCHEMAS.values()].map(({ resource }) => resource));
-  kube = server.client;
-});
-afterAll(async () => await server?.stop());
+serveKinds(
+  [...KIND_SCHEMAS.values()].map(({ resource }) => resource),
+  ({ client }) => {
+    kube = client;
+  },
+);
 
 /** The empty value of a type; undefined for types that have none. */
 function emptyOf({ type = "", items, "x-kubernetes-int-or-string": isEither }: Schema): unknown {

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import type { ApiServer } from "#kit/servers/apiserver.ts";
-import { startWithKinds } from "#kit/servers/shipped.ts";
+import { serveKinds } from "#kit/servers/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, Resource } from "#kube/kinds.ts";
 import { calendarOf } from "#schedule/cron.ts";
@@ -14,16 +13,13 @@ import { calendarOf } from "#schedule/cron.ts";
 const { signal } = new AbortController();
 const OPTIONS = { signal };
 const namespace = "default";
-let server: ApiServer;
 let kube: KubeClient;
 
 const ALPHA: Resource<EtcdBackupSchedule> = { ...ETCD_BACKUP_SCHEDULES, version: "v1alpha1" };
 
-beforeAll(async () => {
-  server = await startWithKinds([ETCD_BACKUP_SCHEDULES]);
-  kube = server.client;
+serveKinds([ETCD_BACKUP_SCHEDULES], ({ client }) => {
+  kube = client;
 });
-afterAll(async () => await server?.stop());
 
 let count = 0;
 

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
-import type { ApiServer } from "#kit/servers/apiserver.ts";
-import { startWithKinds } from "#kit/servers/shipped.ts";
+import { serveKinds } from "#kit/servers/shipped.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "#kit/tables/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type Draft, type KubeObject, type Resource } from "#kube/kinds.ts";
@@ -14,14 +13,11 @@ import { crdManifests } from "../../scripts/manifests.ts";
 const { signal } = new AbortController();
 const OPTIONS = { signal };
 const namespace = "default";
-let server: ApiServer;
 let kube: KubeClient;
 
-beforeAll(async () => {
-  server = await startWithKinds([ETCD_CLUSTERS, ETCD_PEERS]);
-  kube = server.client;
+serveKinds([ETCD_CLUSTERS, ETCD_PEERS], ({ client }) => {
+  kube = client;
 });
-afterAll(async () => await server?.stop());
 
 async function conditionsOf(definition: string): Promise<Record<string, string>> {
   const { status } = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name: definition }, OPTIONS);

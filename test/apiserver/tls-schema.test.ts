@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
-import type { ApiServer } from "#kit/servers/apiserver.ts";
-import { startWithKinds } from "#kit/servers/shipped.ts";
+import { serveKinds } from "#kit/servers/shipped.ts";
 import { peer } from "#kit/snapshots/peer.ts";
 import { NAMESPACES } from "#kit/tables/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -17,14 +16,11 @@ import { podTemplate } from "#peer/desired/pod.ts";
 const { signal } = new AbortController();
 const OPTIONS = { signal };
 const namespace = "default";
-let server: ApiServer;
 let kube: KubeClient;
 
-beforeAll(async () => {
-  server = await startWithKinds([ETCD_CLUSTERS, ETCD_PEERS]);
-  kube = server.client;
+serveKinds([ETCD_CLUSTERS, ETCD_PEERS], ({ client }) => {
+  kube = client;
 });
-afterAll(async () => await server?.stop());
 
 let made = 0;
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { askedIn, revisionOf } from "#api/revision.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { type Difference, differences } from "#kit/clients/differences.ts";
@@ -9,8 +9,7 @@ import type { OmitEmpty } from "#kit/clients/go-types.ts";
 import { KIND_SCHEMAS, resourceOf, specSchema } from "#kit/clients/kind-schemas.ts";
 import { type Json, placesOf } from "#kit/clients/spec-places.ts";
 import { roundTrips } from "#kit/clients/typed-client.ts";
-import type { ApiServer } from "#kit/servers/apiserver.ts";
-import { startWithKinds } from "#kit/servers/shipped.ts";
+import { serveKinds } from "#kit/servers/shipped.ts";
 import { generatedSpecs } from "#kit/tables/generated-specs.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
@@ -50,14 +49,14 @@ const REFUSED: readonly (readonly [message: RegExp, because: string])[] = [
   ],
 ];
 
-let server: ApiServer;
 let kube: KubeClient;
 
-beforeAll(async () => {
-  server = await startWithKinds([...KIND_SCHEMAS.values()].map(({ resource }) => resource));
-  kube = server.client;
-});
-afterAll(async () => await server?.stop());
+serveKinds(
+  [...KIND_SCHEMAS.values()].map(({ resource }) => resource),
+  ({ client }) => {
+    kube = client;
+  },
+);
 
 interface Stored extends KubeObject {
   readonly spec: Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { vi } from "vitest";
+import { afterAll, beforeAll, vi } from "vitest";
 import { type CustomResourceDefinition, NAMESPACES } from "#kit/tables/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type AnyResource, CUSTOM_RESOURCE_DEFINITIONS, type Draft, type KubeObject } from "#kube/kinds.ts";
@@ -22,6 +22,16 @@ export async function startWithKinds(kinds: readonly AnyResource[]): Promise<Api
   for (const definition of crdManifests()) await define(server.client, definition);
   await served(server.client, kinds);
   return server;
+}
+
+/** Before all tests of the file an API server with these kinds is started, and after them it is stopped. */
+export function serveKinds(kinds: readonly AnyResource[], use: (server: ApiServer) => void): void {
+  let server: ApiServer | undefined;
+  beforeAll(async () => {
+    server = await startWithKinds(kinds);
+    use(server);
+  });
+  afterAll(async () => await server?.stop());
 }
 
 export interface ShippedOptions {
