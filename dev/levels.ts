@@ -116,7 +116,7 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
       await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);
       return;
     case "etcd":
-      await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3"], step);
+      await ensureComponents(["etcd-3.5.35", "etcd-3.6.16", "etcd-3.7.3", "prometheus"], step);
       await step("generated etcd API is fresh", () =>
         run(process.execPath, [join(root, "scripts/etcd-protos.ts"), "--check"]),
       );

@@ -1,0 +1,46 @@
+import { CLUSTER_LABEL, PEER_LABEL } from "#api/names.ts";
+
+/** An alert of Prometheus. Two alerts of one name differ in severity and bound, and share an entry of the runbooks. */
+export interface Alert {
+  readonly name: string;
+  /** critical: act now. warning: act today. info: know it. */
+  readonly severity: "critical" | "warning" | "info";
+  /** For how long the expression must hold, as a duration of Prometheus. */
+  readonly for: string;
+  readonly expr: string;
+  /** One line, without the details of the object. */
+  readonly summary: string;
+  /** A template of Prometheus that names the object. */
+  readonly description: string;
+}
+
+/** The name under which Prometheus keeps a label of a pod, as the PodMonitor of an EtcdCluster copies it. */
+function labelOf(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_]/g, "_");
+}
+
+/** Label of members' own metrics with the name of their EtcdCluster. */
+export const CLUSTER = labelOf(CLUSTER_LABEL);
+/** Label of members' own metrics with the name of the member. */
+export const PEER = labelOf(PEER_LABEL);
+/** Selects the members of EtcdClusters, and no other etcd. */
+export const MEMBERS = `${CLUSTER}!=""`;
+/** Groups members' own metrics by cluster, and by member. */
+export const BY_CLUSTER = `by (namespace, ${CLUSTER})`;
+export const BY_MEMBER = `by (namespace, ${CLUSTER}, ${PEER})`;
+/**
+ * Groups the operator's metrics by cluster: replicas have different labels, and a new
+ * leader must not end an alert.
+ */
+export const BY_NAME = "by (namespace, name)";
+
+const { raw } = String;
+/** Names of the object in descriptions. */
+export const OF_CLUSTER = raw`EtcdCluster {{ $labels.namespace }}/{{ $labels.name }}`;
+export const OF_MEMBERS = raw`EtcdCluster {{ $labels.namespace }}/{{ $labels.${CLUSTER} }}`;
+export const OF_MEMBER = raw`Member {{ $labels.${PEER} }} in namespace {{ $labels.namespace }}`;
+
+/** The largest value of a metric of the operator for each cluster. */
+export function ofEach(metric: string): string {
+  return `max ${BY_NAME} (etcd_operator_${metric})`;
+}

@@ -1,0 +1,173 @@
+import { type Alert, BY_NAME, OF_CLUSTER, ofEach } from "./alert.ts";
+
+// Alerts from the operator's metrics, about clusters and about the operator itself.
+
+/** Clusters with a condition of one of these reasons. */
+const abnormal = (type: string, reason: string) =>
+  ofEach(`cluster_abnormal_condition{type="${type}", reason=~"${reason}"}`);
+const asleep = `unless on (namespace, name) ${ofEach("cluster_sleeping")}`;
+const margin = ofEach("cluster_quorum_margin");
+const claims = ofEach("quarantined_claims");
+
+const CLUSTER_ALERTS: readonly Alert[] = [
+  {
+    name: "EtcdClusterQuorumLost",
+    severity: "critical",
+    for: "1m",
+    expr: `${margin} < 0`,
+    summary: "A cluster has no quorum.",
+    description: `${OF_CLUSTER} has no quorum: it serves no linearizable read and no write.`,
+  },
+  {
+    name: "EtcdClusterNoQuorumMargin",
+    severity: "warning",
+    for: "10m",
+    expr: `${margin} == 0 and ${ofEach("cluster_members_wanted")} > 2`,
+    summary: "A cluster does not survive the loss of one more member.",
+    description: `${OF_CLUSTER}: when one more member is lost, the quorum is lost.`,
+  },
+  {
+    name: "EtcdClusterNotReady",
+    severity: "warning",
+    for: "30m",
+    expr: `${abnormal("Ready", ".+")} ${asleep}`,
+    summary: "A cluster is not as its spec asks for.",
+    description: `${OF_CLUSTER} is not Ready. Its conditions state why.`,
+  },
+  {
+    name: "EtcdClusterDatabaseFull",
+    severity: "critical",
+    for: "1m",
+    expr: abnormal("Available", "NoSpaceAlarm"),
+    summary: "A cluster refuses every write, because a database has reached its quota.",
+    description: `${OF_CLUSTER}: the alarm NOSPACE is raised, and etcd refuses every write.`,
+  },
+  {
+    name: "EtcdClusterDatabaseNearQuota",
+    severity: "warning",
+    for: "10m",
+    expr: `${ofEach("member_database_bytes")} / ${ofEach("cluster_database_quota_bytes")} > 0.8`,
+    summary: "A database has used most of its quota.",
+    description: `${OF_CLUSTER}: the largest database has {{ $value | humanizePercentage }} of its quota.`,
+  },
+  {
+    name: "EtcdClusterDataCorrupt",
+    severity: "critical",
+    for: "1m",
+    expr: abnormal("Available", "CorruptionAlarm"),
+    summary: "The data of a member differs from that of the others.",
+    description: `${OF_CLUSTER}: the alarm CORRUPT is raised, and etcd refuses every read and write.`,
+  },
+  {
+    name: "EtcdClusterLearnerStuck",
+    severity: "warning",
+    for: "30m",
+    expr: `${ofEach("cluster_learners")} > 0`,
+    summary: "A new member does not become a voter.",
+    description: `${OF_CLUSTER} has had a member without a vote for half an hour.`,
+  },
+  {
+    name: "EtcdClusterUpdateStopped",
+    severity: "warning",
+    for: "1m",
+    expr: `${ofEach("cluster_update_stopped")} == 1`,
+    summary: "An update was rolled back.",
+    description: `${OF_CLUSTER}: the first updated member did not become healthy and was rolled back.`,
+  },
+  {
+    name: "EtcdClusterUnchecked",
+    severity: "warning",
+    for: "5m",
+    expr: `time() - ${ofEach("cluster_last_check_timestamp_seconds")} > 900`,
+    summary: "The operator has not checked a cluster for a quarter of an hour.",
+    description: `${OF_CLUSTER} was last checked {{ $value | humanizeDuration }} ago: what is known of it is old.`,
+  },
+  {
+    name: "EtcdClusterWaiverActive",
+    severity: "info",
+    for: "1h",
+    expr: `max by (namespace, name, check) (etcd_operator_cluster_waiver_end_timestamp_seconds) > time()`,
+    summary: "A check of updates is waived.",
+    description: `${OF_CLUSTER}: updates skip the check {{ $labels.check }} until {{ $value | humanizeTimestamp }}.`,
+  },
+  {
+    name: "EtcdQuarantinedClaimsGrow",
+    severity: "warning",
+    for: "15m",
+    expr: `${claims} > (max ${BY_NAME} (etcd_operator_quarantined_claims offset 1d) or 0 * ${claims})`,
+    summary: "More members than a day ago have left their claim behind.",
+    description: `${OF_CLUSTER} has {{ $value }} quarantined claims, more than a day ago.`,
+  },
+  {
+    name: "EtcdBackupTooOld",
+    severity: "warning",
+    for: "1h",
+    expr: `${abnormal("BackupReady", "BackupMissing")} ${asleep}`,
+    summary: "The latest run of a schedule left no good backup.",
+    description: `${OF_CLUSTER}: a schedule has left no good backup for an hour after one was due.`,
+  },
+  {
+    name: "EtcdBackupArchiveBehind",
+    severity: "warning",
+    for: "5m",
+    expr: `time() - (${ofEach("backup_schedule_archive_end_timestamp_seconds")} > 0) > 900`,
+    summary: "An archive of changes is behind.",
+    description:
+      "EtcdBackupSchedule {{ $labels.namespace }}/{{ $labels.name }}: changes of the last {{ $value | humanizeDuration }} are not stored.",
+  },
+  {
+    name: "EtcdBackupVerificationFailed",
+    severity: "critical",
+    for: "1m",
+    expr: 'max (etcd_operator_backups_verified{status="False"}) > 0',
+    summary: "A backup was restored for verification and found wrong.",
+    description: "{{ $value }} existing EtcdBackups have the condition Verified with the status False.",
+  },
+  {
+    name: "EtcdCertificateLate",
+    severity: "warning",
+    for: "5m",
+    expr: abnormal("TLSReady", "CertificateEnding"),
+    summary: "The renewal of a certificate is long overdue.",
+    description: `${OF_CLUSTER}: a certificate or CA ends soon, and was not renewed.`,
+  },
+  {
+    name: "EtcdCertificateExpired",
+    severity: "critical",
+    for: "1m",
+    expr: "max by (namespace, cluster, user, name) (etcd_operator_certificate_not_after_timestamp_seconds) < time()",
+    summary: "A certificate has expired.",
+    description: "The certificate in Secret {{ $labels.namespace }}/{{ $labels.name }} has expired.",
+  },
+];
+
+const OPERATOR_ALERTS: readonly Alert[] = [
+  {
+    name: "EtcdOperatorNotLeading",
+    severity: "critical",
+    for: "2m",
+    expr: "max (etcd_operator_leading) < 1 or absent(etcd_operator_leading) or min (max by (shard) (etcd_operator_shard_leading)) < 1",
+    summary: "No process of the operator manages clusters.",
+    description:
+      "No replica of the operator leads, or a shard has no leader: nothing heals, changes or backs up clusters.",
+  },
+  {
+    name: "EtcdOperatorLate",
+    severity: "warning",
+    for: "10m",
+    expr: "max by (controller) (etcd_operator_queue_age_seconds) > 60",
+    summary: "The operator is late.",
+    description:
+      "An object has waited {{ $value | humanizeDuration }} for the controller {{ $labels.controller }} of the operator.",
+  },
+  {
+    name: "EtcdOperatorPassesFail",
+    severity: "warning",
+    for: "15m",
+    expr: 'sum by (controller) (rate(etcd_operator_passes_total{result="error"}[5m])) > 0.05',
+    summary: "Passes of the operator fail.",
+    description: "Passes of the controller {{ $labels.controller }} end with an error.",
+  },
+];
+
+export const CLUSTER_AND_OPERATOR_ALERTS = { clusters: CLUSTER_ALERTS, operator: OPERATOR_ALERTS } as const;

@@ -1,0 +1,42 @@
+import { OPERATOR } from "#api/names.ts";
+import { type Manifest, own } from "../own.ts";
+import type { Alert } from "./alert.ts";
+import { MEMBER_ALERTS } from "./member-alerts.ts";
+import { CLUSTER_AND_OPERATOR_ALERTS } from "./operator-alerts.ts";
+
+/** Address of docs/runbooks.md on the site. */
+const RUNBOOKS_URL = "https://etcd-cluster-operator.dev/runbooks.html";
+
+/** All alerts, by the name of their group. */
+export const ALERTS: Readonly<Record<string, readonly Alert[]>> = {
+  "etcd-members": MEMBER_ALERTS,
+  "etcd-clusters": CLUSTER_AND_OPERATOR_ALERTS.clusters,
+  "etcd-operator": CLUSTER_AND_OPERATOR_ALERTS.operator,
+};
+
+/**
+ * Groups of rules as Prometheus reads them.
+ * @param runbooks address of the page with an anchor for each alert: its name in lower case
+ */
+export function ruleGroups(runbooks: string = RUNBOOKS_URL) {
+  return Object.entries(ALERTS).map(([name, alerts]) => ({
+    name,
+    rules: alerts.map(({ name: alert, expr, for: lasts, severity, summary, description }) => ({
+      alert,
+      expr,
+      for: lasts,
+      labels: { severity },
+      annotations: { summary, description, runbook_url: `${runbooks}#${alert.toLowerCase()}` },
+    })),
+  }));
+}
+
+/** The alerts as an object of the Prometheus operator. Descriptions have `{{ … }}`, which Helm must not evaluate. */
+export function prometheusRule(runbooks: string = RUNBOOKS_URL): Manifest {
+  return {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "PrometheusRule",
+    metadata: own(OPERATOR),
+    spec: { groups: ruleGroups(runbooks) },
+  };
+}
