@@ -23,6 +23,7 @@ const COMMANDS = [
   "manifests",
   "chart",
   "site",
+  "plugin",
   "generate",
   "check",
   "prose",

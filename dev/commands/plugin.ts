@@ -1,0 +1,61 @@
+import { parseArgs } from "node:util";
+import { Failure } from "../failure.ts";
+import { buildPlugin, ownVersion } from "../plugin/build.ts";
+import { PLATFORMS } from "../plugin/platforms.ts";
+import { stepsOn } from "../progress.ts";
+
+const USAGE = `Builds the kubectl plugin into a folder: an archive per platform, Krew's manifest and an npm package.
+
+  npm run plugin -- FOLDER [flags]
+
+  --version VERSION   release; default: that of package.json
+  --url URL           folder from which the archives will be downloaded, for Krew's manifest
+  --only OS/ARCH      one platform, such as linux/amd64; default: all`;
+
+const HOME = "https://example.org/etcd-cluster-operator";
+
+async function main(argv: readonly string[]): Promise<void> {
+  const { values, positionals } = parse(argv);
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  const [folder, ...others] = positionals;
+  if (folder === undefined || others.length > 0) throw new Failure(`Name one folder for the plugin.\n\n${USAGE}`);
+  const root = process.cwd();
+  const version = values.version ?? ownVersion(root);
+  if (!/^\d+\.\d+\.\d+(-[-.0-9A-Za-z]+)?$/.test(version))
+    throw new Failure(`--version is ${version}; it must be a release such as 0.2.0.`);
+  const platforms = PLATFORMS.filter(({ os, arch }) => values.only === undefined || values.only === `${os}/${arch}`);
+  if (platforms.length === 0)
+    throw new Failure(
+      `--only is ${values.only}; it must be one of ${PLATFORMS.map(({ os, arch }) => `${os}/${arch}`).join(", ")}.`,
+    );
+  const url = values.url ?? `${HOME}/releases/download/v${version}`;
+  const names = await stepsOn(process.stderr)("kubectl plugin", (note) =>
+    buildPlugin(root, folder, { version, url, homepage: HOME, platforms, note }),
+  );
+  console.log(names.join("\n"));
+}
+
+function parse(argv: readonly string[]) {
+  const options = {
+    help: { type: "boolean" },
+    version: { type: "string" },
+    url: { type: "string" },
+    only: { type: "string" },
+  } as const;
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: true });
+  } catch (thrown) {
+    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
+  }
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (thrown) {
+  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
+  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
+  process.exitCode = 1;
+}
