@@ -78,13 +78,13 @@ function conditionsPage(): string {
 }
 
 /**
- * Subject of a rule from its folder: `members` of src/cluster/members/rules, `life` of src/peer/rules/life, `tls` of
+ * Subject of a rule from its path: `members` of src/cluster/members/rules, `life` of src/peer/rules/life.ts, `tls` of
  * cluster-tls.
  */
 function subjectOf(path: string): string {
   const [, name, ...folders] = dirname(path).split("/");
   if (name === "cluster-tls") return "tls";
-  return folders.filter((each) => each !== "rules").join("/") || (name ?? "");
+  return name === "cluster" ? folders.filter((each) => each !== "rules").join("/") || name : basename(path, ".ts");
 }
 
 interface Named {
@@ -121,29 +121,27 @@ async function filesOf(root: string, name: string): Promise<readonly string[]> {
   return lists.flat().filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"));
 }
 
-async function documentedRules(root: string, name: string, all: readonly Named[]): Promise<readonly Documented[]> {
-  const paths = (await filesOf(root, name)).filter((path) => path.includes("/rules/"));
-  return await Promise.all(
-    all.map(async (rule) => {
-      const path = paths.find((each) => basename(each) === `${rule.name}.ts`);
-      if (path === undefined)
-        throw new Error(`src/${name} has no file rules/${rule.name}.ts for the rule ${rule.name}.`);
-      return { ...rule, path, doc: docOf(await readFile(join(root, path), "utf8"), rule.name) };
-    }),
-  );
-}
-
-async function documentedGuards(root: string, name: string, all: readonly Named[]): Promise<readonly Documented[]> {
-  const paths = (await filesOf(root, name)).filter((path) => /guards?\.ts$/.test(path));
+async function documented(
+  root: string,
+  name: string,
+  all: readonly Named[],
+  isAsked: (path: string) => boolean,
+): Promise<readonly Documented[]> {
+  const paths = (await filesOf(root, name)).filter(isAsked);
   const sources = await Promise.all(
     paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
   );
-  return all.map((guard) => {
-    const found = sources.find(({ text }) => text.includes(`name: "${guard.name}"`));
-    if (found === undefined) throw new Error(`src/${name} has no file with the guard ${guard.name}.`);
-    return { ...guard, path: found.path, doc: docOf(found.text, guard.name) };
+  return all.map((each) => {
+    const found = sources.find(({ text }) => text.includes(`name: "${each.name}"`));
+    if (found === undefined) throw new Error(`src/${name} has no file with ${each.name}.`);
+    return { ...each, path: found.path, doc: docOf(found.text, each.name) };
   });
 }
+
+const documentedRules = (root: string, name: string, all: readonly Named[]) =>
+  documented(root, name, all, (path) => path.includes("/rules/"));
+const documentedGuards = (root: string, name: string, all: readonly Named[]) =>
+  documented(root, name, all, (path) => /guards?\.ts$/.test(path));
 
 async function rulesPage(root: string): Promise<string> {
   const rulesTable = async (name: string, all: readonly Named[]) =>

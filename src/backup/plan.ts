@@ -1,26 +1,17 @@
 import { BACKUP_GUARDS } from "#backup/guards.ts";
-import { awaitDeletion } from "#backup/rules/deletion/await-deletion.ts";
-import { deleteObject } from "#backup/rules/deletion/delete-object.ts";
-import { deleting } from "#backup/rules/deletion/deleting.ts";
-import { releaseBackup } from "#backup/rules/deletion/release-backup.ts";
-import { retryDeletion } from "#backup/rules/deletion/retry-deletion.ts";
-import { stopBackup } from "#backup/rules/deletion/stop-backup.ts";
-import { stopDeletion } from "#backup/rules/deletion/stop-deletion.ts";
-import { awaitImage } from "#backup/rules/job/await-image.ts";
-import { awaitJob } from "#backup/rules/job/await-job.ts";
-import { createJob } from "#backup/rules/job/create-job.ts";
-import { holdBackup } from "#backup/rules/job/hold-backup.ts";
-import { jobTaken } from "#backup/rules/job/job-taken.ts";
-import { renewJob } from "#backup/rules/job/renew-job.ts";
-import { backupCompleted } from "#backup/rules/life/backup-completed.ts";
-import { backupFailed } from "#backup/rules/life/backup-failed.ts";
-import { ended } from "#backup/rules/life/ended.ts";
-import { stopJob } from "#backup/rules/life/stop-job.ts";
-import { awaitClaim } from "#backup/rules/source/await-claim.ts";
-import { awaitSource } from "#backup/rules/source/await-source.ts";
-import { awaitVerification } from "#backup/rules/verification/await-verification.ts";
-import { stopVerification } from "#backup/rules/verification/stop-verification.ts";
-import { verifyObject } from "#backup/rules/verification/verify-object.ts";
+import {
+  awaitDeletion,
+  deleteObject,
+  deleting,
+  releaseBackup,
+  retryDeletion,
+  stopBackup,
+  stopDeletion,
+} from "#backup/rules/deletion.ts";
+import { awaitImage, awaitJob, createJob, holdBackup, jobTaken, renewJob } from "#backup/rules/job.ts";
+import { backupCompleted, backupFailed, ended, stopJob } from "#backup/rules/life.ts";
+import { awaitClaim, awaitSource } from "#backup/rules/source.ts";
+import { awaitVerification, stopVerification, verifyObject } from "#backup/rules/verification.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupRule, BackupStep } from "#backup/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";

@@ -23,7 +23,7 @@ import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES, planPeer } from "#peer/plan.ts";
-import { awaitMember } from "#peer/rules/pod/await-member.ts";
+import { awaitMember } from "#peer/rules/pod.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peerStatus } from "#peer/status.ts";
 import type { PeerStep } from "#peer/step.ts";

@@ -1,22 +1,24 @@
 import { PEER_GUARDS } from "#peer/guards.ts";
-import { annotateClaim } from "#peer/rules/claim/annotate-claim.ts";
-import { claimDisowned } from "#peer/rules/claim/claim-disowned.ts";
-import { claimLost } from "#peer/rules/claim/claim-lost.ts";
-import { claimsUnclear } from "#peer/rules/claim/claims-unclear.ts";
-import { createClaim } from "#peer/rules/claim/create-claim.ts";
-import { labelClaim } from "#peer/rules/claim/label-claim.ts";
-import { recordRelease } from "#peer/rules/claim/record-release.ts";
-import { releaseClaim } from "#peer/rules/claim/release-claim.ts";
-import { asleep } from "#peer/rules/life/asleep.ts";
-import { deleting } from "#peer/rules/life/deleting.ts";
-import { paused } from "#peer/rules/life/paused.ts";
-import { awaitMember } from "#peer/rules/pod/await-member.ts";
-import { awaitMembership } from "#peer/rules/pod/await-membership.ts";
-import { awaitPod } from "#peer/rules/pod/await-pod.ts";
-import { fencePod } from "#peer/rules/pod/fence-pod.ts";
-import { noteRevision } from "#peer/rules/pod/note-revision.ts";
-import { replicaSetRule } from "#peer/rules/pod/replica-set.ts";
-import { replicaSetTaken } from "#peer/rules/pod/replica-set-taken.ts";
+import {
+  annotateClaim,
+  claimDisowned,
+  claimLost,
+  claimsUnclear,
+  createClaim,
+  labelClaim,
+  recordRelease,
+  releaseClaim,
+} from "#peer/rules/claim.ts";
+import { asleep, deleting, paused } from "#peer/rules/life.ts";
+import {
+  awaitMember,
+  awaitMembership,
+  awaitPod,
+  fencePod,
+  noteRevision,
+  replicaSetRule,
+  replicaSetTaken,
+} from "#peer/rules/pod.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerRule, PeerStep } from "#peer/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";

@@ -1,22 +1,16 @@
 import { RESTORE_GUARDS } from "#restore/guards.ts";
-import { awaitClaims } from "#restore/rules/claims/await-claims.ts";
-import { createClaim } from "#restore/rules/claims/create-claim.ts";
-import { deleteClaims } from "#restore/rules/claims/delete-claims.ts";
-import { fillClaim } from "#restore/rules/claims/fill-claim.ts";
-import { identifyClaims } from "#restore/rules/claims/identify-claims.ts";
-import { stopJobs } from "#restore/rules/claims/stop-jobs.ts";
-import { awaitCluster } from "#restore/rules/cluster/await-cluster.ts";
-import { createCluster } from "#restore/rules/cluster/create-cluster.ts";
-import { clearJobs } from "#restore/rules/life/clear-jobs.ts";
-import { deleting } from "#restore/rules/life/deleting.ts";
-import { ended } from "#restore/rules/life/ended.ts";
-import { holdRestore } from "#restore/rules/life/hold-restore.ts";
-import { releaseRestore } from "#restore/rules/life/release-restore.ts";
-import { restoreCompleted } from "#restore/rules/life/restore-completed.ts";
-import { restoreFailed } from "#restore/rules/life/restore-failed.ts";
-import { awaitImage } from "#restore/rules/source/await-image.ts";
-import { awaitPlace } from "#restore/rules/source/await-place.ts";
-import { awaitSource } from "#restore/rules/source/await-source.ts";
+import { awaitClaims, createClaim, deleteClaims, fillClaim, identifyClaims, stopJobs } from "#restore/rules/claims.ts";
+import { awaitCluster, createCluster } from "#restore/rules/cluster.ts";
+import {
+  clearJobs,
+  deleting,
+  ended,
+  holdRestore,
+  releaseRestore,
+  restoreCompleted,
+  restoreFailed,
+} from "#restore/rules/life.ts";
+import { awaitImage, awaitPlace, awaitSource } from "#restore/rules/source.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreRule, RestoreStep } from "#restore/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";

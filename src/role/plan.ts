@@ -1,14 +1,6 @@
 import { ROLE_GUARDS } from "#role/guards.ts";
-import { addRole } from "#role/rules/etcd/add-role.ts";
-import { awaitEtcd } from "#role/rules/etcd/await-etcd.ts";
-import { claimRole } from "#role/rules/etcd/claim-role.ts";
-import { grantPermission } from "#role/rules/etcd/grant-permission.ts";
-import { nameTaken } from "#role/rules/etcd/name-taken.ts";
-import { revokePermission } from "#role/rules/etcd/revoke-permission.ts";
-import { awaitCluster } from "#role/rules/life/await-cluster.ts";
-import { deleteRole } from "#role/rules/life/delete-role.ts";
-import { holdRole } from "#role/rules/life/hold-role.ts";
-import { releaseRole } from "#role/rules/life/release-role.ts";
+import { addRole, awaitEtcd, claimRole, grantPermission, nameTaken, revokePermission } from "#role/rules/etcd.ts";
+import { awaitCluster, deleteRole, holdRole, releaseRole } from "#role/rules/life.ts";
 import type { RoleSnapshot } from "#role/snapshot.ts";
 import type { RoleRule, RoleStep } from "#role/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";

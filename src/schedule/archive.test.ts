@@ -6,8 +6,7 @@ import { archiveOf, counted, MADE_MS, run, schedule, source } from "#kit/snapsho
 import { planText } from "#kit/tables/plan-text.ts";
 import { archiveFor } from "#schedule/desired/backup.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
-import { beginArchive } from "#schedule/rules/archive/begin-archive.ts";
-import { closeGap } from "#schedule/rules/archive/close-gap.ts";
+import { beginArchive, closeGap } from "#schedule/rules/archive.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import { scheduleStatus } from "#schedule/status.ts";
 

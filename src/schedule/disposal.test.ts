@@ -4,7 +4,7 @@ import { NOW } from "#kit/snapshots/cluster.ts";
 import { run, schedule } from "#kit/snapshots/schedule.ts";
 import { isMarked } from "#schedule/disposal.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
-import { releaseObject } from "#schedule/rules/disposal/release-object.ts";
+import { releaseObject } from "#schedule/rules/disposal.ts";
 
 const HOUR = 3_600_000;
 const keepLast = { retention: { keepLast: 1 } };

@@ -1,22 +1,18 @@
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
-import { beginArchive } from "#schedule/rules/archive/begin-archive.ts";
-import { closeGap } from "#schedule/rules/archive/close-gap.ts";
-import { endArchive } from "#schedule/rules/archive/end-archive.ts";
-import { deleteBackup } from "#schedule/rules/disposal/delete-backup.ts";
-import { keepObject } from "#schedule/rules/disposal/keep-object.ts";
-import { keepOrphaned } from "#schedule/rules/disposal/keep-orphaned.ts";
-import { releaseObject } from "#schedule/rules/disposal/release-object.ts";
-import { deleting } from "#schedule/rules/life/deleting.ts";
-import { refuseSchedule } from "#schedule/rules/life/refuse-schedule.ts";
-import { awaitBackup } from "#schedule/rules/runs/await-backup.ts";
-import { awaitDue } from "#schedule/rules/runs/await-due.ts";
-import { clusterAsleep } from "#schedule/rules/runs/cluster-asleep.ts";
-import { createBackup } from "#schedule/rules/runs/create-backup.ts";
-import { nameTaken } from "#schedule/rules/runs/name-taken.ts";
-import { recordRun } from "#schedule/rules/runs/record-run.ts";
-import { replaceBackup } from "#schedule/rules/runs/replace-backup.ts";
-import { restartCount } from "#schedule/rules/runs/restart-count.ts";
+import { beginArchive, closeGap, endArchive } from "#schedule/rules/archive.ts";
+import { deleteBackup, keepObject, keepOrphaned, releaseObject } from "#schedule/rules/disposal.ts";
+import { deleting, refuseSchedule } from "#schedule/rules/life.ts";
+import {
+  awaitBackup,
+  awaitDue,
+  clusterAsleep,
+  createBackup,
+  nameTaken,
+  recordRun,
+  replaceBackup,
+  restartCount,
+} from "#schedule/rules/runs.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleRule, ScheduleStep } from "#schedule/step.ts";
 

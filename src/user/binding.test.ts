@@ -11,8 +11,7 @@ import { bindingWish, trustWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
 import { isBelieved, memberPods, membersRejecting } from "#user/facts.ts";
 import { planUser } from "#user/plan.ts";
-import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
-import { publishTrust } from "#user/rules/binding/publish-trust.ts";
+import { awaitCertificate, publishTrust } from "#user/rules/binding.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import { userStatus } from "#user/status.ts";
 

@@ -1,28 +1,28 @@
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 import { USER_GUARDS } from "#user/guards.ts";
-import { awaitBinding } from "#user/rules/binding/await-binding.ts";
-import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
-import { awaitPassword } from "#user/rules/binding/await-password.ts";
-import { bindingExpires } from "#user/rules/binding/binding-expires.ts";
-import { bindingTaken } from "#user/rules/binding/binding-taken.ts";
-import { publishTrust } from "#user/rules/binding/publish-trust.ts";
-import { renewBinding } from "#user/rules/binding/renew-binding.ts";
-import { requestCertificate } from "#user/rules/binding/request-certificate.ts";
-import { writeBinding } from "#user/rules/binding/write-binding.ts";
-import { addUser } from "#user/rules/etcd/add-user.ts";
-import { awaitEtcd } from "#user/rules/etcd/await-etcd.ts";
-import { awaitRole } from "#user/rules/etcd/await-role.ts";
-import { claimUser } from "#user/rules/etcd/claim-user.ts";
-import { grantRole } from "#user/rules/etcd/grant-role.ts";
-import { nameTaken } from "#user/rules/etcd/name-taken.ts";
-import { recreateUser } from "#user/rules/etcd/recreate-user.ts";
-import { revokeRole } from "#user/rules/etcd/revoke-role.ts";
-import { setPassword } from "#user/rules/etcd/set-password.ts";
-import { awaitCluster } from "#user/rules/life/await-cluster.ts";
-import { deleteUser } from "#user/rules/life/delete-user.ts";
-import { holdUser } from "#user/rules/life/hold-user.ts";
-import { refuseUser } from "#user/rules/life/refuse-user.ts";
-import { releaseUser } from "#user/rules/life/release-user.ts";
+import {
+  awaitBinding,
+  awaitCertificate,
+  awaitPassword,
+  bindingExpires,
+  bindingTaken,
+  publishTrust,
+  renewBinding,
+  requestCertificate,
+  writeBinding,
+} from "#user/rules/binding.ts";
+import {
+  addUser,
+  awaitEtcd,
+  awaitRole,
+  claimUser,
+  grantRole,
+  nameTaken,
+  recreateUser,
+  revokeRole,
+  setPassword,
+} from "#user/rules/etcd.ts";
+import { awaitCluster, deleteUser, holdUser, refuseUser, releaseUser } from "#user/rules/life.ts";
 import type { UserSnapshot } from "#user/snapshot.ts";
 import type { UserRule, UserStep } from "#user/step.ts";
 

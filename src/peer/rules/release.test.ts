@@ -4,7 +4,7 @@ import { type Observed, present } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { claim } from "#kit/snapshots/cluster.ts";
 import { peer } from "#kit/snapshots/peer.ts";
-import { recordRelease } from "#peer/rules/claim/record-release.ts";
+import { recordRelease } from "#peer/rules/claim.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
 const settled = peer();

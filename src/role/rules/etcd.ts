@@ -1,0 +1,87 @@
+import { isClaimed, whyTaken } from "#access/claim.ts";
+import { lackingIn, permissionText, surplusIn, wantedPermissions } from "#access/permissions.ts";
+import { clusterIdOf } from "#access/place.ts";
+import { roleNameOf } from "#api/etcd-names.ts";
+import { claimOf } from "#role/snapshot.ts";
+import type { RoleRule } from "#role/step.ts";
+import { step, wait } from "#runtime/decide.ts";
+
+/** Recheck in milliseconds. It does not query etcd: access/calls.ts backs off from a cluster that does not answer. */
+const AWAIT_ETCD_RECHECK_MS = 10_000;
+
+/** Waits while no member answers. */
+export const awaitEtcd: RoleRule = {
+  name: "await-etcd",
+  decide({ access, found }) {
+    const dark = [access, found].find(({ is }) => is === "unknown");
+    return dark?.is === "unknown"
+      ? wait("await-etcd", `etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS)
+      : undefined;
+  },
+};
+
+/** Recheck in milliseconds: the deletion of the other object does not trigger this one. */
+const NAME_TAKEN_RECHECK_MS = 60_000;
+
+/**
+ * Waits while the name is taken: by a role in etcd that others have created, unless spec.takeOver is set, or by an
+ * older object.
+ */
+export const nameTaken: RoleRule = {
+  name: "name-taken",
+  decide(snapshot) {
+    const because = whyTaken(claimOf(snapshot));
+    return because === undefined ? undefined : wait("name-taken", because, NAME_TAKEN_RECHECK_MS, { warn: true });
+  },
+};
+
+/**
+ * Records in the status that the role belongs to this object, before it is created or taken over: etcd does not know
+ * owners.
+ */
+export const claimRole: RoleRule = {
+  name: "claim-role",
+  decide(snapshot) {
+    const claim = claimOf(snapshot);
+    if (isClaimed(claim)) return undefined;
+    const { name, found, cluster } = claim;
+    const how = found.is === "present" ? "taken over" : "created";
+    const clusterID = clusterIdOf(cluster);
+    return step("claim-role", `role ${name} is about to be ${how}`, { do: "claimRole", name, clusterID });
+  },
+};
+
+/** Creates the role in etcd. A role that was deleted there is created again. */
+export const addRole: RoleRule = {
+  name: "add-role",
+  decide({ role, found }) {
+    const name = roleNameOf(role);
+    return found.is === "absent" ? step("add-role", `role ${name} is not in etcd`, { do: "addRole", name }) : undefined;
+  },
+};
+
+/** Grants each missing permission of the spec. A permission on the same range with another access is replaced. */
+export const grantPermission: RoleRule = {
+  name: "grant-permission",
+  decide({ role, found }) {
+    if (found.is !== "present") return undefined;
+    const [permission] = lackingIn(found.value, wantedPermissions(role.spec.permissions));
+    if (permission === undefined) return undefined;
+    const name = roleNameOf(role);
+    const because = `role ${name} lacks ${permissionText(permission)} in etcd`;
+    return step("grant-permission", because, { do: "grantPermission", name, permission });
+  },
+};
+
+/** Revokes each permission that the spec does not list. */
+export const revokePermission: RoleRule = {
+  name: "revoke-permission",
+  decide({ role, found }) {
+    if (found.is !== "present") return undefined;
+    const [range] = surplusIn(found.value, wantedPermissions(role.spec.permissions));
+    if (range === undefined) return undefined;
+    const name = roleNameOf(role);
+    const because = `role ${name} has ${permissionText(range)} in etcd, which the spec does not list`;
+    return step("revoke-permission", because, { do: "revokePermission", name, range });
+  },
+};
