@@ -1,7 +1,7 @@
 import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts";
 import { type ArchiveTask, type BackupTask, type EtcdSource, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
-import type { Job, Pod } from "#kube/kinds.ts";
+import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
 import { currentPod } from "#kube/pod.ts";
 
 // What the Job controller and the kubelet report about an attempt. The agent's report is the termination message; it
@@ -11,6 +11,11 @@ import { currentPod } from "#kube/pod.ts";
 export interface Attempted {
   readonly job: Job;
   readonly pods: readonly Pod[];
+}
+
+/** The Job with those of the pods that belong to it. */
+export function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {
+  return job && { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
 }
 
 /** State of the Job according to its conditions. */

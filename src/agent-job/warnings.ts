@@ -2,12 +2,18 @@ import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { EVENTS, type KubeObject } from "#kube/kinds.ts";
+import { type Attempted, idleSince, stateOf, type Workers, workingPod } from "./job-state.ts";
 
 /**
  * Interval in which the same object is not asked for again, in milliseconds: a waiting pod is observed every few
  * seconds.
  */
 const FRESH_MS = 30_000;
+/**
+ * Time without a running container after which warning events are read, in milliseconds. Pulling an image takes a
+ * while.
+ */
+const WARNINGS_AFTER_MS = 5_000;
 /** Number of warnings in a message for users. */
 const MAX_WARNINGS = 3;
 
@@ -49,6 +55,25 @@ export class WarningsReader {
       return [];
     }
   }
+}
+
+/**
+ * Warning events about the first active Job without a running container, or about its pod.
+ * @param workers containers that do the work of the Jobs
+ */
+export async function warningsOf(
+  reader: Pick<WarningsReader, "of">,
+  attempts: readonly (Attempted | undefined)[],
+  workers: Workers,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const [first] = attempts.flatMap((each) => {
+    const since = each === undefined || stateOf(each.job) !== "active" ? undefined : idleSince(each, workers);
+    return each === undefined || since === undefined ? [] : [{ ...each, since }];
+  });
+  if (first === undefined || nowMs - first.since < WARNINGS_AFTER_MS) return [];
+  return await reader.of(workingPod(first) ?? first.job, signal);
 }
 
 /** Kubernetes' own components write the older fields. */

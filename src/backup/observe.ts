@@ -1,15 +1,7 @@
 import type { Progress } from "#agent/report.ts";
-import {
-  type Attempted,
-  hasEnded,
-  idleSince,
-  isRunning,
-  stateOf,
-  VERIFIERS,
-  workingPod,
-} from "#agent-job/job-state.ts";
+import { type Attempted, attempted, hasEnded, isRunning, VERIFIERS, workingPod } from "#agent-job/job-state.ts";
 import { reported } from "#agent-job/live-pods.ts";
-import type { WarningsReader } from "#agent-job/warnings.ts";
+import { type WarningsReader, warningsOf } from "#agent-job/warnings.ts";
 import { AGENT_CONTAINER, backupJobName, deletionJobName, ordinalOf, verificationJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -44,12 +36,6 @@ export interface BackupReads {
   readonly agentImage: string | undefined;
 }
 
-/**
- * Time without a running container after which warning events are read, in milliseconds. Pulling an image takes a
- * while.
- */
-const WARNINGS_AFTER_MS = 5_000;
-
 /** Readers that ask at intervals and cache the answers. */
 export interface Readers {
   readonly progress: Pick<ProgressReader, "of">;
@@ -82,7 +68,7 @@ export async function observeBackup(
   const active = backup.metadata.deletionTimestamp === undefined ? (verifying ?? taking) : removing;
   const [agentsWord, warned, claim] = await Promise.all([
     progressOf(progress, active, signal),
-    warningsOf(warnings, active, takenAtMs, signal),
+    warningsOf(warnings, [active], [AGENT_CONTAINER, ...VERIFIERS], takenAtMs, signal),
     claimOf(reads, backup, { taking, removing, verifying }, signal),
   ]);
   if (claim.is === "unknown") return claim;
@@ -121,11 +107,6 @@ async function toldOf(
 function isOpen({ metadata, status }: EtcdBackup): boolean {
   const isEnded = status?.phase === "Completed" || status?.phase === "Failed";
   return metadata.deletionTimestamp === undefined && !isEnded;
-}
-
-function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {
-  if (job === undefined) return undefined;
-  return { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
 }
 
 function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): EtcdCluster | undefined {
@@ -167,16 +148,4 @@ async function progressOf(
 ): Promise<Progress | undefined> {
   const pod = active === undefined ? undefined : workingPod(active);
   return pod === undefined || !isRunning(pod) ? undefined : await reader.of(pod, signal);
-}
-
-async function warningsOf(
-  reader: Readers["warnings"],
-  active: Attempted | undefined,
-  nowMs: number,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  if (active === undefined || stateOf(active.job) !== "active") return [];
-  const since = idleSince(active, [AGENT_CONTAINER, ...VERIFIERS]);
-  if (since === undefined || nowMs - since < WARNINGS_AFTER_MS) return [];
-  return await reader.of(workingPod(active) ?? active.job, signal);
 }

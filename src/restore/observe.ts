@@ -1,7 +1,6 @@
-import type { Attempted } from "#agent-job/job-state.ts";
-import { idleSince, stateOf, workingPod } from "#agent-job/job-state.ts";
+import { attempted } from "#agent-job/job-state.ts";
 import { reported } from "#agent-job/live-pods.ts";
-import type { WarningsReader } from "#agent-job/warnings.ts";
+import { type WarningsReader, warningsOf } from "#agent-job/warnings.ts";
 import { QUARANTINE_LABEL, restoreJobName } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -14,7 +13,6 @@ import type { EtcdClient } from "#etcd/client.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
-  controllerOf,
   type Job,
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
@@ -62,11 +60,6 @@ export interface RestoreReads {
   readonly imageRepository: string;
 }
 
-/**
- * Time without a running container after which warning events are read, in milliseconds. Pulling an image takes a
- * while.
- */
-const WARNINGS_AFTER_MS = 5_000;
 /** Number of members asked for the revision before it counts as unknown. */
 const READ_ATTEMPTS = 2;
 
@@ -106,7 +99,13 @@ async function withOthers(
   signal: AbortSignal,
 ): Promise<Observed<RestoreSnapshot>> {
   const [warned, sourceClaim, read] = await Promise.all([
-    warningsOf(warnings, seen, signal),
+    warningsOf(
+      warnings,
+      seen.members.map(({ filling }) => filling),
+      FILLERS,
+      seen.takenAtMs,
+      signal,
+    ),
     claimOf(reads, seen, signal),
     readOf(reads, seen, signal),
   ]);
@@ -220,10 +219,6 @@ async function reportedOf(
   return present({ ...seen, members });
 }
 
-function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {
-  return job && { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
-}
-
 /**
  * Before a Job exists, the API server is asked. After that the cache suffices, since the Job's pod mounts the claim
  * anyway.
@@ -239,21 +234,6 @@ async function claimOf(
   if (!isStarted(seen)) return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
   const known = claims.get(ref);
   return known === undefined ? absent : present(known);
-}
-
-/** Warning events of the first Job or pod that makes no progress. */
-async function warningsOf(
-  reader: Pick<WarningsReader, "of">,
-  { members, takenAtMs }: RestoreSnapshot,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const idle = members.flatMap(({ filling }) => {
-    const since = filling === undefined || stateOf(filling.job) !== "active" ? undefined : idleSince(filling, FILLERS);
-    return filling === undefined || since === undefined ? [] : [{ filling, since }];
-  });
-  const [first] = idle;
-  if (first === undefined || takenAtMs - first.since < WARNINGS_AFTER_MS) return [];
-  return await reader.of(workingPod(first.filling) ?? first.filling.job, signal);
 }
 
 /** Reads the revision of a cluster that is Ready: the first reachable member with a ready pod answers. */
