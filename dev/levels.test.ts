@@ -8,6 +8,7 @@ import { buildsFor } from "./slice.ts";
 const ROOT = join(import.meta.dirname, "..");
 /** File of test/kit that starts a server → its component. */
 const STARTED_BY = {
+  "servers/browser.ts": "site",
   "servers/azurite.ts": "azurite",
   "servers/cert-manager.ts": "cert-manager",
   "servers/fake-gcs.ts": "fake-gcs-server",

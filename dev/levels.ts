@@ -12,9 +12,11 @@ import { execInside } from "./local/exec.ts";
 import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
+import { ensureBrowser } from "./packages.ts";
 import { type Step, silentStep } from "./progress.ts";
 import type { ComponentName } from "./recipes.ts";
 import { run } from "./run.ts";
+import { ensureSitePackages } from "./site.ts";
 import { type Build, buildsFor } from "./slice.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
@@ -135,9 +137,15 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
 }
 
 async function ensureBuilds(builds: readonly Build[], step: Step): Promise<void> {
-  const components = builds.filter((each) => each !== "azurite");
-  await ensureComponents(components, step);
-  if (components.length < builds.length) await ensureAzurite(step);
+  await ensureComponents(
+    builds.filter((each) => each !== "azurite" && each !== "site"),
+    step,
+  );
+  if (builds.includes("azurite")) await ensureAzurite(step);
+  if (builds.includes("site")) {
+    await ensureSitePackages(step);
+    await ensureBrowser(step);
+  }
 }
 
 /** A local Kubernetes with the operator in it, for as long as `work` takes. */

@@ -25,6 +25,25 @@ const BUILD: readonly Package[] = [
   { name: "libseccomp-dev", isThere: () => existsSync("/usr/include/seccomp.h") },
 ];
 
+/** Programs of Debian that are a headless Chromium. */
+const BROWSERS = ["chromium-headless-shell", "chromium"];
+
+const BROWSER: Package = { name: "chromium-headless-shell", isThere: () => BROWSERS.some(isOnPath) };
+
+/** Path of a headless Chromium. @throws Failure when there is none */
+export function browserProgram(): string {
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  const found = BROWSERS.flatMap((name) => folders.map((folder) => join(folder, name))).find(existsSync);
+  if (found === undefined)
+    throw new Failure("No Chromium is on the PATH. Debian's package is chromium-headless-shell.");
+  return found;
+}
+
+/** Installs a headless Chromium when there is none. @throws Failure when it cannot be installed */
+export async function ensureBrowser(step: Step): Promise<void> {
+  if (!BROWSER.isThere()) await step("browser installed", (note) => install([BROWSER], note));
+}
+
 /** Installs missing packages that an instance needs. @throws Failure when a package cannot be installed */
 export async function ensureRunPackages(step: Step): Promise<void> {
   const missing = missingRunPackages();

@@ -12,8 +12,11 @@ const SLICE_MINUTES = 10;
 /** Minutes of the longest chapter that a slice may have: a landing has no time for more. Longer ones are run by name. */
 const MOST_MINUTES = 15;
 
-/** A server that is built before tests, which cannot download it: a component, or Azurite from npm. */
-export type Build = ComponentName | "azurite";
+/**
+ * What is built before tests, which cannot download it: a component, Azurite from npm, or the site's packages and a
+ * browser.
+ */
+export type Build = ComponentName | "azurite" | "site";
 
 /** File below test/long → its minutes on two processors. */
 export type Chapters = Readonly<Record<string, number>>;
