@@ -16,6 +16,7 @@ const USERS = [
   "evictions",
   "metrics",
   "network-policy",
+  "pages",
   "point-in-time",
   "refusals",
   "restore",
