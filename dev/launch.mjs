@@ -24,6 +24,7 @@ const COMMANDS = [
   "chart",
   "site",
   "plugin",
+  "release",
   "generate",
   "check",
   "prose",

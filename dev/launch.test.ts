@@ -38,7 +38,7 @@ test.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(expected) });
 });
 
-test.each(["start", "local", "test", "bench", "image", "manifests", "chart"])(
+test.each(["start", "local", "test", "bench", "image", "manifests", "chart", "release"])(
   "launch: %s --help prints the usage and succeeds",
   PATIENT,
   async (command) => {

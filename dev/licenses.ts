@@ -30,7 +30,7 @@ export function packageLicenses(root: string, sources: readonly string[]): Image
 }
 
 /** `node_modules/a/node_modules/@b/c/lib/d.js` → `node_modules/a/node_modules/@b/c`; undefined for our own files. */
-function packageOf(source: string): string | undefined {
+export function packageOf(source: string): string | undefined {
   return /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1];
 }
 
