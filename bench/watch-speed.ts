@@ -35,7 +35,7 @@ export async function eventsPerSecond(pods: number, events: number): Promise<num
   const startMs = performance.now();
   start();
   const last = BigInt(pods + events);
-  await until("every event has arrived", () => (cache.seenVersion === last && queue.depth === 0) || undefined, {
+  await until("every event has arrived", () => (cache.seenVersion() === last && queue.depth === 0) || undefined, {
     everyMs: 1,
   });
   const elapsedSeconds = (performance.now() - startMs) / 1000;

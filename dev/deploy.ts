@@ -40,7 +40,12 @@ export async function deployOperator(
     const isBound = secretsOf !== undefined || (await isInstalledBound(kubectl));
     if (secretsOf === undefined && isBound) note("the operator keeps its right to Secrets of some namespaces only");
     const given = await deploymentNow(kubectl);
-    const [namespace, ...rest] = operatorManifests(image, isBound ? "bound" : "everywhere", repositoriesNow(given));
+    const [namespace, ...rest] = operatorManifests(
+      image,
+      isBound ? "bound" : "everywhere",
+      repositoriesNow(given),
+      namespacesNow(given),
+    );
     await kubectl.apply([namespace as object]);
     const missing = await missingNamespaces(kubectl, secretsOf ?? []);
     for (const name of missing) await kubectl.run(["create", "namespace", name]);
@@ -90,10 +95,22 @@ async function deploymentNow(kubectl: Kubectl): Promise<Deployment | undefined> 
  * same. Undefined: the default.
  */
 function repositoriesNow(now: Deployment | undefined): readonly [string] | undefined {
-  const flags = flagsIn(now?.spec.template.spec.containers[0]?.args ?? []);
-  const flag = flags.findLast(({ name }) => name === "--etcd-repository");
-  const repository = flag?.words.join("=").slice("--etcd-repository=".length);
+  const repository = flagNow(now, "--etcd-repository");
   return repository === undefined ? undefined : [repository];
+}
+
+/** Namespaces that the installed operator watches; undefined: all. An update must not give it rights to others. */
+function namespacesNow(now: Deployment | undefined): readonly string[] | undefined {
+  return flagNow(now, "--watch-namespaces")?.split(",");
+}
+
+/** Value of a flag of the installed operator. */
+function flagNow(now: Deployment | undefined, flag: string): string | undefined {
+  const flags = flagsIn(now?.spec.template.spec.containers[0]?.args ?? []);
+  return flags
+    .findLast(({ name }) => name === flag)
+    ?.words.join("=")
+    .slice(flag.length + 1);
 }
 
 /** Adds to the manifest of the Deployment the current replicas, and flags that people have added. */
@@ -131,16 +148,16 @@ async function missingNamespaces(kubectl: Kubectl, names: readonly string[]): Pr
 }
 
 /**
- * Namespaces in the value of `--secrets-of`.
+ * Namespaces in the value of a flag of the command line.
  * @throws Failure when a name is no DNS label, as a namespace's must be:
  *   https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
  */
-export function namespacesIn(text: string): readonly string[] {
+export function namespacesIn(text: string, flag = "--secrets-of"): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
   const wrong = names.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
   if (wrong === undefined) return names;
   throw new Failure(
-    `--secrets-of has "${wrong}"; it must be names of namespaces with commas between them, such as shop,billing`,
+    `${flag} has "${wrong}"; it must be names of namespaces with commas between them, such as shop,billing`,
   );
 }
 

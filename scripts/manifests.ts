@@ -51,11 +51,13 @@ export function crdManifests(): Manifest[] {
  * @param secrets where the operator may read and write the Secrets of clusters
  * @param repositories of etcd's images: the first is the operator's default. Jobs with a service account may run images
  *   of every one of them.
+ * @param namespaces the only ones that the operator watches, which must exist; undefined: all
  */
 export function operatorManifests(
   image: string,
   secrets: SecretsReach = "everywhere",
   repositories: readonly [string, ...string[]] = [ETCD_REPOSITORY],
+  namespaces?: readonly string[],
 ): Manifest[] {
   return [
     {
@@ -64,7 +66,7 @@ export function operatorManifests(
       metadata: { name: OPERATOR_NAMESPACE, labels: { ...LABELS, "pod-security.kubernetes.io/enforce": "restricted" } },
     } as Manifest,
     { apiVersion: "v1", kind: "ServiceAccount", metadata: own(OPERATOR) },
-    ...rights(secrets),
+    ...rights(secrets, namespaces),
     ...peopleRoles(),
     ...(admissionPolicy(OPERATOR_USER, image, repositories, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
@@ -86,8 +88,8 @@ export function operatorManifests(
       spec: { selector: SELECTOR, ports: [{ name: "webhooks", port: 443, targetPort: "webhooks" }] },
     } as unknown as Manifest,
     networkPolicy(),
-    webhookConfiguration(),
-    deployment(image, repositories[0]),
+    webhookConfiguration(namespaces),
+    deployment(image, repositories[0], namespaces),
   ];
 }
 
@@ -112,7 +114,7 @@ function networkPolicy(): Manifest {
  * Registration of the admission webhook for EtcdClusters. The operator writes its `caBundle`. That field is missing
  * here, so that applying the manifest again keeps it.
  */
-function webhookConfiguration(): Manifest {
+function webhookConfiguration(namespaces: readonly string[] | undefined): Manifest {
   const { group, version, plural } = ETCD_CLUSTERS;
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
@@ -133,6 +135,7 @@ function webhookConfiguration(): Manifest {
             scope: "Namespaced",
           },
         ],
+        ...(namespaces === undefined ? {} : { namespaceSelector: named(namespaces) }),
         // Checks that protect data are in the schema, so EtcdClusters can be edited while no operator runs.
         failurePolicy: "Ignore",
         matchPolicy: "Equivalent",
@@ -153,6 +156,11 @@ function webhookConfiguration(): Manifest {
   };
 }
 
+/** Kubernetes sets this label of each namespace. */
+function named(namespaces: readonly string[]) {
+  return { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values: namespaces }] };
+}
+
 /** Annotations for the operator that the webhook checks. */
 const JUDGED = [DRY_RUN_ANNOTATION, WAIVE_ANNOTATION];
 
@@ -161,7 +169,7 @@ function isOther(annotation: string): string {
   return `${of("object")} != ${of("oldObject")}`;
 }
 
-function deployment(image: string, repository: string): Manifest {
+function deployment(image: string, repository: string, namespaces: readonly string[] | undefined): Manifest {
   const probe = (path: string) => ({
     httpGet: { path, port: "http" },
     periodSeconds: 10,
@@ -210,6 +218,7 @@ function deployment(image: string, repository: string): Manifest {
               args: [
                 ...[`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`, `--metrics-port=${METRICS_PORT}`],
                 ...(repository === ETCD_REPOSITORY ? [] : [`--etcd-repository=${repository}`]),
+                ...(namespaces === undefined ? [] : [`--watch-namespaces=${namespaces.join(",")}`]),
               ],
               env: [
                 { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },

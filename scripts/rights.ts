@@ -1,9 +1,12 @@
 import { OPERATOR, TLS_ROLE, WEBHOOKS } from "#api/names.ts";
 import {
   CLUSTER_LEASE_NAMESPACE,
+  CLUSTER_PERMISSIONS,
   LEASE_PERMISSIONS,
   METRICS_READER_ROLE,
+  NAMESPACED_PERMISSIONS,
   PERMISSIONS,
+  type Permission,
   SHARD_PERMISSIONS,
   TLS_PERMISSIONS,
   WEBHOOK_PERMISSIONS,
@@ -18,7 +21,7 @@ import { LABELS, type Manifest, OPERATOR_NAMESPACE, own } from "./own.ts";
 const TLS_BINDER_ROLE = `${TLS_ROLE}-binder`;
 const TO_ADMINS = { "rbac.authorization.k8s.io/aggregate-to-admin": "true" };
 
-/** Namespaces in which the operator may read and write Secrets of clusters: all, or those with a RoleBinding for it. */
+/** Namespaces in which the operator may read and write Secrets of clusters: all that it watches, or those with a RoleBinding for it. */
 export type SecretsReach = "everywhere" | "bound";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -44,12 +47,26 @@ export function secretsIn(namespace?: string): Manifest {
   return { ...TLS_BINDING, kind: "RoleBinding", metadata };
 }
 
-/** Roles of the operator, and their bindings. */
-export function rights(secrets: SecretsReach): Manifest[] {
+/** A Role of the operator and its binding, in one namespace. */
+function roleIn(namespace: string, name: string, rules: readonly Permission[]): Manifest[] {
+  const metadata = { ...own(name), namespace };
+  const roleRef = { apiGroup: RBAC, kind: "Role", name };
+  return [
+    { apiVersion: `${RBAC}/v1`, kind: "Role", metadata, rules },
+    { apiVersion: `${RBAC}/v1`, kind: "RoleBinding", metadata, roleRef, subjects: SUBJECTS },
+  ];
+}
+
+/**
+ * Roles of the operator, and their bindings.
+ * @param namespaces the only ones that the operator watches; undefined: all
+ */
+export function rights(secrets: SecretsReach, namespaces?: readonly string[]): Manifest[] {
   const [rbac, subjects] = [RBAC, SUBJECTS];
+  const everywhere = namespaces === undefined ? [secretsEverywhere()] : namespaces.map((each) => secretsIn(each));
   return [
     ...[
-      { name: OPERATOR, rules: PERMISSIONS },
+      { name: OPERATOR, rules: namespaces === undefined ? PERMISSIONS : CLUSTER_PERMISSIONS },
       { name: TLS_ROLE, rules: TLS_PERMISSIONS },
       { name: METRICS_READER_ROLE, rules: [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }] },
     ].map(({ name, rules }) => ({
@@ -71,23 +88,10 @@ export function rights(secrets: SecretsReach): Manifest[] {
       roleRef: { apiGroup: rbac, kind: "ClusterRole", name: OPERATOR },
       subjects,
     },
-    ...(secrets === "everywhere" ? [secretsEverywhere()] : []),
-    ...[
-      { name: `${OPERATOR}-lease`, namespace: OPERATOR_NAMESPACE, rules: [...LEASE_PERMISSIONS, ...SHARD_PERMISSIONS] },
-      { name: `${OPERATOR}-lease`, namespace: CLUSTER_LEASE_NAMESPACE, rules: LEASE_PERMISSIONS },
-      { name: WEBHOOKS, namespace: OPERATOR_NAMESPACE, rules: WEBHOOK_PERMISSIONS },
-    ].flatMap(({ name, namespace, rules }) => {
-      const metadata = { ...own(name), namespace };
-      return [
-        { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules },
-        {
-          apiVersion: `${rbac}/v1`,
-          kind: "RoleBinding",
-          metadata,
-          roleRef: { apiGroup: rbac, kind: "Role", name: metadata.name },
-          subjects,
-        },
-      ];
-    }),
+    ...(namespaces ?? []).flatMap((namespace) => roleIn(namespace, OPERATOR, NAMESPACED_PERMISSIONS)),
+    ...(secrets === "everywhere" ? everywhere : []),
+    ...roleIn(OPERATOR_NAMESPACE, `${OPERATOR}-lease`, [...LEASE_PERMISSIONS, ...SHARD_PERMISSIONS]),
+    ...roleIn(CLUSTER_LEASE_NAMESPACE, `${OPERATOR}-lease`, LEASE_PERMISSIONS),
+    ...roleIn(OPERATOR_NAMESPACE, WEBHOOKS, WEBHOOK_PERMISSIONS),
   ];
 }

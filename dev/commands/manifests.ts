@@ -11,6 +11,9 @@ const USAGE = `Prints all manifests that install or upgrade the operator, as YAM
   npm run -s manifests -- --image IMAGE --secrets-of NAMESPACE,NAMESPACE
                                              the operator may read and write Secrets of clusters only in these
                                              namespaces, which must exist
+  npm run -s manifests -- --image IMAGE --watch-namespaces NAMESPACE,NAMESPACE
+                                             the operator reads and manages objects only in these namespaces, which must
+                                             exist; it gets Roles there, and no rights to objects elsewhere
   npm run -s manifests -- --image IMAGE --etcd-repositories REPOSITORY,REPOSITORY
                                              etcd's images come from the first; verifications and restores with a
                                              serviceAccountName in podTemplate may run images of all of them
@@ -18,19 +21,27 @@ const USAGE = `Prints all manifests that install or upgrade the operator, as YAM
   npm run -s manifests -- --image IMAGE | kubectl apply --server-side --force-conflicts -f -`;
 
 function main(argv: readonly string[]): void {
-  const { help, image, "secrets-of": secretsOf, "etcd-repositories": repositories } = parse(argv);
+  const {
+    help,
+    image,
+    "secrets-of": secretsOf,
+    "watch-namespaces": watched,
+    "etcd-repositories": repositories,
+  } = parse(argv);
   if (help) {
     console.log(USAGE);
     return;
   }
   if (image === undefined)
     throw new Failure(`--image is missing: name an image that the cluster can pull.\n\n${USAGE}`);
-  const bindings = secretsOf === undefined ? [] : namespacesIn(secretsOf).map(secretsIn);
+  const namespaces = watched === undefined ? undefined : namespacesIn(watched, "--watch-namespaces");
+  const bindings = secretsOf === undefined ? [] : namespacesIn(secretsOf).map((each) => secretsIn(each));
   const reach = secretsOf === undefined ? "everywhere" : "bound";
   const operator = operatorManifests(
     image,
     reach,
     repositories === undefined ? undefined : repositoriesIn(repositories),
+    namespaces,
   );
   process.stdout.write(yamlOf([...crdManifests(), ...operator, ...bindings]));
 }
@@ -40,6 +51,7 @@ function parse(argv: readonly string[]) {
     help: { type: "boolean" },
     image: { type: "string" },
     "secrets-of": { type: "string" },
+    "watch-namespaces": { type: "string" },
     "etcd-repositories": { type: "string" },
   } as const;
   try {

@@ -1,10 +1,11 @@
 import { stringify } from "yaml";
 import { z } from "zod";
 import { ALLOW_DELETION_ANNOTATION, ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
+import { isSameData } from "#base/hash.ts";
 import { crdManifests, operatorManifests } from "../manifests.ts";
 import { type Manifest, OPERATOR_NAMESPACE } from "../own.ts";
 import { peopleRoles } from "../people-roles.ts";
-import { secretsIn } from "../rights.ts";
+import { secretsEverywhere, secretsIn } from "../rights.ts";
 import { type Block, entries, field, mark, onlyIf, type Snippets, templateOf } from "./template.ts";
 import { valuesSchema } from "./values.ts";
 
@@ -19,7 +20,7 @@ const INLINE = {
   PULL_POLICY: "{{ .Values.image.pullPolicy }}",
   REPLICAS: "{{ .Values.replicas }}",
   REPOSITORIES: '{{ join " or " .Values.etcdRepositories }}',
-  SECRETS_NAMESPACE: "{{ . }}",
+  ONE_NAMESPACE: "{{ . }}",
 };
 
 const HELPERS = `{{- define "etcd-cluster-operator.image" -}}
@@ -51,6 +52,9 @@ const moreArgs: Block = (indent) => {
   return [
     `${space}{{- if ne (first .Values.etcdRepositories) "${ETCD_REPOSITORY}" }}`,
     `${space}- --etcd-repository={{ first .Values.etcdRepositories }}`,
+    `${space}{{- end }}`,
+    `${space}{{- with .Values.watchNamespaces }}`,
+    `${space}- --watch-namespaces={{ join "," . }}`,
     `${space}{{- end }}`,
     `${entries(".Values.extraArgs")(indent)}`,
   ].join("\n");
@@ -132,6 +136,7 @@ function snippets(affinity: unknown): Snippets {
     PULL_SECRETS: field("imagePullSecrets", ".Values.image.pullSecrets"),
     RESOURCES: field("resources", ".Values.resources"),
     TOLERATIONS: entries(".Values.tolerations"),
+    WATCHED: entries(".Values.watchNamespaces"),
   };
   return { inline: INLINE, blocks };
 }
@@ -140,14 +145,20 @@ function snippets(affinity: unknown): Snippets {
 function templates(): Map<string, string> {
   const roles = new Set(peopleRoles().map(({ metadata }) => metadata.name));
   const isForPeople = ({ metadata }: Manifest) => roles.has(metadata.name);
-  const all = withMarks(operatorManifests(mark("IMAGE"), "bound", [mark("REPOSITORIES")]));
-  const everywhere = withMarks(operatorManifests(mark("IMAGE"), "everywhere", [mark("REPOSITORIES")]));
-  const bindings = everywhere.filter((each) => !all.some((one) => isSame(one, each)));
+  const manifests = (namespaces?: readonly string[]) =>
+    withMarks(operatorManifests(mark("IMAGE"), "bound", [mark("REPOSITORIES")], namespaces));
+  const all = manifests();
+  const watched = manifests([mark("WATCHED")]).filter(({ kind }) => kind !== "Deployment");
+  const inEach = manifests([mark("ONE_NAMESPACE")]).filter((each) => !all.some((one) => isSame(one, each)));
   const deployment = all.find(({ kind }) => kind === "Deployment");
   if (deployment === undefined) throw new Error("the manifests have no Deployment");
   const { object, affinity } = marked(deployment);
   const made = (objects: readonly unknown[]) => templateOf(objects, snippets(affinity));
   const of = (isIn: (object: Manifest) => boolean) => made(all.filter(isIn));
+  const forEach = (values: string, objects: readonly unknown[]) =>
+    `{{- range ${values} }}\n---\n${made(objects).replaceAll(".Release", "$.Release")}{{- end }}\n`;
+  const whenWatched = watched.filter((each) => isDifferentIn(all, each));
+  const otherwise = all.filter((each) => isDifferentIn(watched, each));
   const files = new Map([
     ["templates/_helpers.tpl", HELPERS],
     ["templates/NOTES.txt", NOTES],
@@ -160,25 +171,35 @@ function templates(): Map<string, string> {
       ),
     ],
     ["templates/roles-for-people.yaml", onlyIf(".Values.rolesForPeople", of(isForPeople))],
-    ["templates/secrets-everywhere.yaml", onlyIf("not .Values.secretsOf", made(bindings))],
+    [
+      "templates/secrets-everywhere.yaml",
+      onlyIf("not (or .Values.secretsOf .Values.watchNamespaces)", made(withMarks([secretsEverywhere()]))),
+    ],
     [
       "templates/secrets-of.yaml",
-      `{{- range .Values.secretsOf }}\n---\n${made(withMarks([secretsIn(mark("SECRETS_NAMESPACE"))])).replaceAll(
-        ".Release",
-        "$.Release",
-      )}{{- end }}\n`,
+      forEach(".Values.secretsOf | default .Values.watchNamespaces", withMarks([secretsIn(mark("ONE_NAMESPACE"))])),
+    ],
+    ["templates/watched-namespaces.yaml", forEach(".Values.watchNamespaces", inEach)],
+    [
+      "templates/by-namespaces.yaml",
+      `{{- if .Values.watchNamespaces }}\n${made(whenWatched)}{{- else }}\n${made(otherwise)}{{- end }}\n`,
     ],
   ]);
   const elsewhere = ["Namespace", "Deployment", "NetworkPolicy"];
   files.set(
     "templates/operator.yaml",
-    of((each) => !elsewhere.includes(each.kind) && !isForPeople(each)),
+    of((each) => !elsewhere.includes(each.kind) && !isForPeople(each) && !otherwise.includes(each)),
   );
   for (const crd of withMarks(crdManifests())) {
     const metadata = { ...crd.metadata, annotations: mark("CRD_ANNOTATIONS") };
     files.set(`templates/crds/${crd.metadata.name}.yaml`, onlyIf(".Values.crds.enabled", made([{ ...crd, metadata }])));
   }
   return files;
+}
+
+/** Whether the object is one of these with another content. */
+function isDifferentIn(objects: readonly Manifest[], object: Manifest): boolean {
+  return objects.some((each) => isSame(each, object) && !isSameData(each, object));
 }
 
 function isSame(one: Manifest, other: Manifest): boolean {

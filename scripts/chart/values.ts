@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ETCD_REPOSITORY } from "#api/names.ts";
+import { MAX_NAMESPACES } from "../../src/bin/permissions.ts";
 import { OPERATOR_REPLICAS, OPERATOR_RESOURCES } from "../manifests.ts";
 
 // Values of the chart: their schema, defaults and descriptions. values.yaml and values.schema.json are made from it.
@@ -8,6 +9,9 @@ const map = z.record(z.string(), z.unknown());
 const list = z.array(map);
 /** A repository as in an image reference, without tag. */
 const repository = z.string().regex(/^[a-z0-9.:[\]-]+(\/[a-z0-9._-]+)*$/);
+
+/** Name of a namespace. */
+const namespace = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 
 /** @param image the operator's image, with tag */
 export function valuesSchema(image: string) {
@@ -52,11 +56,18 @@ export function valuesSchema(image: string) {
     nodeSelector: z.record(z.string(), z.string()).default({}).describe("Labels of nodes for the operator's pods."),
     tolerations: list.default([]).describe("Added to the tolerations that evict pods from lost nodes early."),
     affinity: map.default({}).describe("Replaces the affinity by which replicas run on different nodes."),
-    secretsOf: z
-      .array(z.string().min(1))
+    watchNamespaces: z
+      .array(namespace)
+      .max(MAX_NAMESPACES)
       .default([])
       .describe(
-        "Namespaces in which the operator may read and write Secrets of clusters; they must exist. Empty: all.",
+        "The only namespaces in which the operator reads and manages objects; they must exist. It gets Roles there. Empty: all.",
+      ),
+    secretsOf: z
+      .array(namespace)
+      .default([])
+      .describe(
+        "Namespaces in which the operator may read and write Secrets of clusters; they must exist. Empty: all that it watches.",
       ),
     etcdRepositories: z
       .array(repository)

@@ -81,7 +81,7 @@ async function read(shard?: Shard) {
 
 async function readAll(state: Readonly<Record<string, readonly object[]>>, shard?: Shard) {
   const clock = new FakeClock();
-  const caches = createCaches(serverWith(state), clock, silentLog, shard);
+  const caches = createCaches(serverWith(state), clock, silentLog, { shard });
   for (const cache of Object.values(caches)) cache.start(never);
   await clock.advance(0);
   return caches;

@@ -57,13 +57,21 @@ import {
  */
 export type Caches = ReturnType<typeof createCaches>;
 
-/** Creates the caches. @param shard the shard that this process leads; undefined: everything */
-export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?: Shard) {
+/** Which objects this process reads. */
+export interface Reach {
+  /** The shard that this process leads; undefined: everything. */
+  readonly shard?: Shard | undefined;
+  /** Namespaces of the flag `--watch-namespaces`; undefined: all. */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+/** Creates the caches. */
+export function createCaches(client: KubeClient, clock: Clock, log: Log, { shard, namespaces }: Reach = {}) {
   const keeping =
     <T extends KubeObject>(isKept: (shard: Shard, object: T) => boolean, keep: (object: T) => T = (object) => object) =>
     (object: T) =>
       shard === undefined || isKept(shard, object) ? keep(object) : undefined;
-  const all = { client, clock, log, strings: new SharedStrings(), placeLabels: PLACE_LABELS };
+  const all = { client, clock, log, namespaces, strings: new SharedStrings(), placeLabels: PLACE_LABELS };
   const ours = { ...all, labelSelector: `${MANAGED_BY_LABEL}=${OPERATOR}` };
   return {
     clusters: new Cache<EtcdCluster>({

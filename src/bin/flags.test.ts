@@ -124,6 +124,24 @@ test("--operator-namespace is where the operator and its webhooks are; POD_NAMES
   expect(() => of(["--namespace=a"])).toThrow(/--namespace[\s\S]*Usage: operator/);
 });
 
+test("--watch-namespaces is a list of namespaces; without it all are watched", () => {
+  const of = (...args: string[]) => readFlags(args, {}).watchNamespaces;
+  expect(of()).toBeUndefined();
+  expect(of("--watch-namespaces=shop,billing,shop")).toEqual(["shop", "billing"]);
+  for (const [text, wrong] of [
+    ["", ""],
+    ["shop,", ""],
+    ["shop, billing", " billing"],
+    ["Shop", "Shop"],
+  ] as const)
+    expect(() => of(`--watch-namespaces=${text}`)).toThrow(
+      `--watch-namespaces has "${wrong}"; it must be 1 to 50 names of namespaces with commas between them, such as shop,billing`,
+    );
+  const names = (count: number) => Array.from({ length: count }, (_, number) => `ns-${number}`).join(",");
+  expect(of(`--watch-namespaces=${names(50)}`)).toHaveLength(50);
+  expect(() => of(`--watch-namespaces=${names(51)}`)).toThrow("--watch-namespaces has 51 names; it must be 1 to 50");
+});
+
 test("an unknown log level is refused", () => {
   expect(() => readFlags(["--log-level", "loud"], {})).toThrow(/--log-level is loud; it must be one of .*info/);
 });

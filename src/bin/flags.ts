@@ -5,7 +5,7 @@ import { ETCD_REPOSITORY } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
 import { DEFAULT_REQUESTS_PER_SECOND } from "#kube/rate.ts";
-import { CLUSTER_LEASE_NAMESPACE, MAX_SHARDS } from "./permissions.ts";
+import { CLUSTER_LEASE_NAMESPACE, MAX_NAMESPACES, MAX_SHARDS } from "./permissions.ts";
 
 /** The settings from the command line. */
 export interface Flags {
@@ -18,6 +18,8 @@ export interface Flags {
    * notice each other.
    */
   readonly clusterLeaseNamespace: string;
+  /** The only namespaces with objects that the operator reads and manages; undefined: all. */
+  readonly watchNamespaces: readonly string[] | undefined;
   /** Namespace of the webhooks' certificate and Service. Not a flag: the namespace of the installation. */
   readonly webhookNamespace: string;
   /** Identity of this process in leases, unique among all operators. */
@@ -71,6 +73,9 @@ const REREAD_WITHIN = "150s";
  */
 const LEAST_REREAD = "100s";
 
+/** https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
 /**
  * A pass mostly waits for answers and costs some kilobytes. With this many, a slow cluster does not delay the others.
  */
@@ -80,6 +85,8 @@ export const USAGE = `Usage: operator [flags]
 
   --kubeconfig FILE         kubeconfig for the API server; default: the pod's service account, or else ~/.kube/config
   --operator-namespace NAME namespace of the operator and of its lease; default: POD_NAMESPACE, or else etcd-operator-system
+  --watch-namespaces NAMES  the only namespaces in which the operator reads and manages objects, with commas between them, at most
+                            ${MAX_NAMESPACES}; default: all. It needs its Role in each of them
   --etcd-repository IMAGE   image of etcd, without a tag; default: ${ETCD_REPOSITORY}
   --agent-image IMAGE       the operator's own image, which the pods of backups run; default: OPERATOR_IMAGE
   --http-port PORT          serves /healthz and /readyz; default: 8080; 0 takes any free port
@@ -117,6 +124,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
     kubeconfig: values.kubeconfig,
     operatorNamespace,
     clusterLeaseNamespace: CLUSTER_LEASE_NAMESPACE,
+    watchNamespaces: namespaces("--watch-namespaces", values["watch-namespaces"]),
     webhookNamespace: operatorNamespace,
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
     imageRepository: values["etcd-repository"] ?? ETCD_REPOSITORY,
@@ -149,6 +157,7 @@ function parse(args: readonly string[]) {
         help: { type: "boolean" },
         kubeconfig: { type: "string" },
         "operator-namespace": { type: "string" },
+        "watch-namespaces": { type: "string" },
         "etcd-repository": { type: "string" },
         "agent-image": { type: "string" },
         "http-port": { type: "string" },
@@ -176,6 +185,18 @@ function wholeNumber(flag: string, text: string | undefined, otherwise: number, 
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min && value <= max) return value;
   throw new OperatorError("InvalidConfig", `${flag} is ${text}; it must be a whole number from ${min} to ${max}`);
+}
+
+function namespaces(flag: string, text: string | undefined): readonly string[] | undefined {
+  if (text === undefined) return undefined;
+  const names = [...new Set(text.split(","))];
+  const wrong = names.find((name) => !NAMESPACE.test(name));
+  if (wrong === undefined && names.length <= MAX_NAMESPACES) return names;
+  const may = `it must be 1 to ${MAX_NAMESPACES} names of namespaces with commas between them, such as shop,billing`;
+  throw new OperatorError(
+    "InvalidConfig",
+    `${flag} ${wrong === undefined ? `has ${names.length} names` : `has "${wrong}"`}; ${may}`,
+  );
 }
 
 /** Reads a duration as fields of the API write it, in milliseconds. */

@@ -20,7 +20,10 @@ export function leadShards(surroundings: Surroundings): Lead {
   const shardOf = (number: number) => ({ number, of: flags.shards });
   const reading = (number: number) => {
     const client = clientOf(surroundings, () => false); // This client only reads.
-    return { client, caches: createCaches(client, clock, log, shardOf(number)) };
+    return {
+      client,
+      caches: createCaches(client, clock, log, { shard: shardOf(number), namespaces: flags.watchNamespaces }),
+    };
   };
   const readings = new Readings(reading, (ended) => past.addCaches(ended), clock);
   const leases = clientOf(surroundings);

@@ -81,9 +81,10 @@ export function leadAll(surroundings: Surroundings): Lead {
 
 /**
  * Rewrites all objects in this release's storage version. The objects do not change, so this is done once for all
- * shards.
+ * shards. Needs rights in every namespace, so `--watch-namespaces` leaves it out.
  */
-export function migration({ clock, log }: Surroundings, { kube }: World, leading: AbortSignal): Promise<void> {
+export function migration({ flags, clock, log }: Surroundings, { kube }: World, leading: AbortSignal): Promise<void> {
+  if (flags.watchNamespaces !== undefined) return Promise.resolve();
   const kinds = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES];
   return migrateStorage({ kube, clock, log }, kinds, leading);
 }

@@ -23,12 +23,8 @@ const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETC
   resourceName(each),
 );
 
-/**
- * The operator's permissions. Each rule belongs to a read in caches.ts, a write in an `act.ts`, or the webhooks.
- * `config/operator.yaml` is generated from it, the end-to-end tests run with it and report unused permissions, and
- * scripts/admission-policy.ts restricts it further.
- */
-export const PERMISSIONS: readonly Permission[] = [
+/** Permissions in the namespaces with objects that the operator manages. */
+export const NAMESPACED_PERMISSIONS: readonly Permission[] = [
   // cluster: watches them, writes spec.tls into a new one without it, records identity and status
   // restore: creates the cluster after it has filled the claims
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters"], verbs: [...READ, "create", "patch"] },
@@ -92,6 +88,13 @@ export const PERMISSIONS: readonly Permission[] = [
     resources: ["podmonitors"],
     verbs: ["get", "create", "update", "delete"],
   },
+  // all: record events
+  // backup: lists warnings about a Job without a pod, or a pod without its Secret, which appear nowhere else
+  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "list"] },
+];
+
+/** Permissions for objects that have no namespace. */
+export const CLUSTER_PERMISSIONS: readonly Permission[] = [
   // peer: lists the classes, to explain why a claim gets no volume
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
   // webhooks: write the CA bundle for the validating webhook. No admission policy can restrict this, because the API
@@ -103,7 +106,7 @@ export const PERMISSIONS: readonly Permission[] = [
     resourceNames: [OPERATOR],
   },
   // webhooks: write the CA bundle for the conversion webhook
-  // migration: updates the stored versions
+  // migration: reads the stored versions
   // The admission policy refuses any other change of a definition.
   {
     apiGroups: ["apiextensions.k8s.io"],
@@ -111,18 +114,31 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: ["get", "update"],
     resourceNames: DEFINITIONS,
   },
+  // metrics: authenticate and authorize clients of the metrics endpoint
+  { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+  { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
+];
+
+/** Permissions for the rewriting of stored objects, which `--watch-namespaces` leaves out. */
+const MIGRATION_PERMISSIONS: readonly Permission[] = [
+  // migration: updates the stored versions
   {
     apiGroups: ["apiextensions.k8s.io"],
     resources: ["customresourcedefinitions/status"],
     verbs: ["update"],
     resourceNames: DEFINITIONS,
   },
-  // metrics: authenticate and authorize clients of the metrics endpoint
-  { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
-  { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
-  // all: record events
-  // backup: lists warnings about a Job without a pod, or a pod without its Secret, which appear nowhere else
-  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "list"] },
+];
+
+/**
+ * The operator's permissions. Each rule belongs to a read in caches.ts, a write in an `act.ts`, or the webhooks.
+ * `config/operator.yaml` is generated from it, the end-to-end tests run with it and report unused permissions, and
+ * scripts/admission-policy.ts restricts it further.
+ */
+export const PERMISSIONS: readonly Permission[] = [
+  ...NAMESPACED_PERMISSIONS,
+  ...CLUSTER_PERMISSIONS,
+  ...MIGRATION_PERMISSIONS,
 ];
 
 /**
@@ -156,6 +172,12 @@ export const LEASE_PERMISSIONS: readonly Permission[] = [
   },
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
 ];
+
+/**
+ * Maximum of `--watch-namespaces`. For each namespace there are 14 watches, each with a connection to the API server. With
+ * more namespaces, watching all of them is cheaper.
+ */
+export const MAX_NAMESPACES = 50;
 
 /** Maximum number of shards. The permissions list the name of each shard's lease. */
 export const MAX_SHARDS = 16;

@@ -14,6 +14,7 @@ import type { Flags } from "./flags.ts";
 import { heapOfProcess, keepHeapSmall } from "./heap.ts";
 import { type Lead, leadAll } from "./lead.ts";
 import { leadShards } from "./lead-shards.ts";
+import { untilPermitted, watchedNamespaces } from "./namespaces.ts";
 import { clientOf, type Surroundings, type Wires } from "./world.ts";
 
 const clock = systemClock;
@@ -21,7 +22,8 @@ const clock = systemClock;
 const DIRECT: Wires = { kube: (config) => httpTransport(config), etcd: (client) => client };
 
 /**
- * Runs until `asked` aborts, the lease is lost, or an exception is unhandled. The order of the start is:
+ * Runs until `asked` aborts, the lease is lost, an exception is unhandled, or a refused namespace becomes readable
+ * (namespaces.ts). The order of the start is:
  * 1. the webhooks, because every replica answers them, and reading the state may need a conversion;
  * 2. the caches, so that a standby takes over without delay;
  * 3. the lease, and then the controllers. With shards: lead-shards.ts.
@@ -41,15 +43,17 @@ export async function runOperator(flags: Flags, asked: AbortSignal, wires = DIRE
   return asked.aborted && !crash.signal.aborted ? 0 : 1;
 }
 
-async function runUntil(stop: AbortSignal, flags: Flags, log: Log, wires: Wires): Promise<void> {
+async function runUntil(asked: AbortSignal, given: Flags, log: Log, wires: Wires): Promise<void> {
   let leadSoFar: Lead | undefined; // Metrics may be scraped before there is one.
-  const { metrics, times, onBackupEnd } = allMetrics(flags.shards > 1, () => leadSoFar);
+  const { metrics, times, onBackupEnd } = allMetrics(given.shards > 1, () => leadSoFar);
   const { registry } = metrics;
   metrics.collectProcess();
-  const config = flags.kubeconfig === undefined ? await defaultConfig() : await kubeconfigFile(flags.kubeconfig);
-  const reach = { flags, config, wires, metrics, times, clock, log };
+  const config = given.kubeconfig === undefined ? await defaultConfig() : await kubeconfigFile(given.kubeconfig);
+  const tools = { config, wires, metrics, times, clock, log };
   // A separate client: webhooks answer without the lease, and while the controllers have used up their request rate.
-  const webhookKube = clientOf(reach);
+  const webhookKube = clientOf({ ...tools, flags: given });
+  const { flags, stop } = await withPermitted(webhookKube, given, log, asked);
+  const reach = { ...tools, flags };
   const metricsServer = flags.insecureMetrics
     ? undefined
     : await serveMetrics({ port: flags.metricsPort, registry, access: accessBy(webhookKube), log });
@@ -94,6 +98,19 @@ async function runUntil(stop: AbortSignal, flags: Flags, log: Log, wires: Wires)
     await webhooks.close();
     await webhookKube.close();
   }
+}
+
+/** The flags with the namespaces that the operator may read, and a signal that also aborts when it may read more. */
+async function withPermitted(kube: KubeClient, flags: Flags, log: Log, asked: AbortSignal) {
+  if (flags.watchNamespaces === undefined) return { flags, stop: asked };
+  const tools = { kube, clock, log };
+  const { permitted, refused } = await watchedNamespaces(tools, flags.watchNamespaces, asked);
+  const more = new AbortController();
+  const stop = AbortSignal.any([asked, more.signal]);
+  // With rights to none of them, the caches wait for the rights.
+  if (refused.length === 0 || permitted.length === 0) return { flags, stop };
+  void untilPermitted(tools, refused, stop).then((isPermitted) => (isPermitted ? more.abort() : undefined));
+  return { flags: { ...flags, watchNamespaces: permitted }, stop };
 }
 
 function accessBy(kube: KubeClient): MetricsAccess {

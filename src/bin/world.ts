@@ -91,7 +91,7 @@ export function openWorld(
   });
   const etcd = wires.etcd(direct);
   const events = new EventRecorder({ client: kube, clock, log, instance: flags.identity });
-  const caches = of?.caches ?? createCaches(kube, clock, log);
+  const caches = of?.caches ?? createCaches(kube, clock, log, { namespaces: flags.watchNamespaces });
   const tools: PassTools = {
     clock,
     log,

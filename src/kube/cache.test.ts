@@ -75,10 +75,10 @@ describe("a cache", () => {
     server.put("b", 2);
     server.faults.push({ does: "hang", after: 1 });
     const { cache, clock, changes } = await started(server);
-    expect([cache.synced, cache.list(), cache.seenVersion]).toEqual([false, [], 0n]);
+    expect([cache.synced, cache.list(), cache.seenVersion()]).toEqual([false, [], 0n]);
     await clock.advance(91_000);
     expect([cache.synced, changes]).toEqual([true, ["added a", "added b"]]);
-    expect(cache.seenVersion).toBe(BigInt(server.version));
+    expect(cache.seenVersion()).toBe(BigInt(server.version));
     await cache.stop();
   });
 
@@ -91,7 +91,7 @@ describe("a cache", () => {
     await clock.advance(0);
     expect(changes).toEqual(["added a"]);
     expect(cache.list().map(({ metadata }) => metadata.resourceVersion)).toEqual([server.version]);
-    expect(cache.seenVersion).toBe(BigInt(server.version));
+    expect(cache.seenVersion()).toBe(BigInt(server.version));
     await cache.stop();
   });
 
@@ -105,7 +105,7 @@ describe("a cache", () => {
     expect(changes).toEqual(["added a", "modified a", "deleted a"]);
     server.bookmark();
     await clock.advance(0);
-    expect(cache.seenVersion).toBe(BigInt(server.version));
+    expect(cache.seenVersion()).toBe(BigInt(server.version));
     await cache.stop();
   });
 
@@ -124,10 +124,10 @@ describe("a cache", () => {
       });
       await clock.advance(60_000);
       expect([cache.list().length, changes]).toEqual([1, ["added even"]]);
-      expect(cache.seenVersion).toBe(BigInt(server.version));
+      expect(cache.seenVersion()).toBe(BigInt(server.version));
       server.put("other", 3);
       await clock.advance(0);
-      expect(cache.seenVersion).toBe(BigInt(server.version));
+      expect(cache.seenVersion()).toBe(BigInt(server.version));
       server.put("odd", 4);
       server.put("even", 5);
       server.put("even", 7);
@@ -136,7 +136,7 @@ describe("a cache", () => {
       await clock.advance(0);
       expect(changes).toEqual(["added even", "added odd", "deleted even"]);
       expect(cache.list().map(({ metadata }) => metadata.name)).toEqual(["odd"]);
-      expect(cache.seenVersion).toBe(BigInt(server.version));
+      expect(cache.seenVersion()).toBe(BigInt(server.version));
       await cache.stop();
     },
   );
@@ -154,7 +154,7 @@ describe("a cache", () => {
     server.remove("c", 4);
     await clock.advance(0);
     expect(reported).toEqual(["added a 1", "deleted a 1", "added b 2", "deleted b 2", "added c 3", "deleted c 4"]);
-    expect(cache.seenVersion).toBe(BigInt(server.version));
+    expect(cache.seenVersion()).toBe(BigInt(server.version));
     await cache.stop();
   });
 
@@ -215,7 +215,7 @@ describe("a cache", () => {
     server.bookmark();
     await clock.advance(5_000);
     expect(cache.stats.restarts).toEqual({ rewound: 1 });
-    expect(cache.seenVersion).toBe(BigInt(server.version));
+    expect(cache.seenVersion()).toBe(BigInt(server.version));
     expect(contentsOf([...reported.values()])).toEqual(server.contents());
     await cache.stop();
   });
@@ -837,7 +837,7 @@ test("with any failures of watches and lists, a cache and its reported changes e
         await clock.advance(400_000);
         expect(contentsOf(cache.list())).toEqual(server.contents());
         expect(sortedContents(reported.values())).toEqual(sortedContents(cache.list()));
-        expect(cache.seenVersion).toBe(BigInt(server.version));
+        expect(cache.seenVersion()).toBe(BigInt(server.version));
         for (let value = 0; value < 10; value++) {
           const having = cache.list().filter((object) => object.value === value);
           expect(contentsOf(cache.byIndex("value", String(value)))).toEqual(contentsOf(having));

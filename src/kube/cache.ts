@@ -16,6 +16,8 @@ export type { Change, IndexBy } from "./store.ts";
 export interface CacheOptions<T extends KubeObject> extends Selection {
   readonly client: Reader;
   readonly resource: Resource<T>;
+  /** Namespaces to watch, each by a stream of its own, so that rights to these suffice. Default: `namespace`. */
+  readonly namespaces?: readonly string[] | undefined;
   /**
    * Reduces an object to the fields that are used; undefined leaves the object out of the cache. `managedFields` are
    * removed before the call. Must not change the identity fields of its argument.
@@ -53,6 +55,13 @@ export interface CacheStats {
 
 type Listener<T> = (change: Change<T>) => void;
 
+/** Copy of one namespace, or of all of them. */
+interface Stream<T extends KubeObject> {
+  readonly reflector: Reflector<T>;
+  seenVersion: bigint;
+  synced: boolean;
+}
+
 /**
  * Reads of an object that is too large: `whole` throws ObjectTooLarge, `known` returns the stub that is kept of it.
  * Only name, identity and status of a stub are valid.
@@ -74,12 +83,11 @@ export class Cache<T extends KubeObject> {
   readonly #firstSync = Promise.withResolvers<void>();
   #renewed: Promise<void> = Promise.resolve();
   #running: Promise<void> | undefined;
-  #seenVersion = 0n;
   #syncs = 0;
   #lastEventAtMs = 0;
   #listenerFailures = 0;
   readonly #restarts: Partial<Record<RestartReason, number>> = {};
-  readonly #reflector: Reflector<T>;
+  readonly #streams: ReadonlyMap<string | undefined, Stream<T>>;
 
   constructor(options: CacheOptions<T>) {
     this.#options = options;
@@ -87,7 +95,8 @@ export class Cache<T extends KubeObject> {
     this.#strings = options.strings ?? new SharedStrings();
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLog;
-    this.#reflector = this.#newReflector();
+    const scopes = options.namespaces ?? [options.namespace];
+    this.#streams = new Map(scopes.map((scope) => [scope, this.#newStream(scope)]));
     this.#firstSync.promise.catch(() => undefined); // Without a caller of `whenSynced` the rejection would be unhandled.
   }
 
@@ -103,7 +112,7 @@ export class Cache<T extends KubeObject> {
     const cancel = (): void => this.#stopped.abort(signal.reason);
     signal.addEventListener("abort", cancel, { once: true });
     if (signal.aborted) cancel();
-    this.#running = this.#reflector.run(stopped).finally(() => {
+    this.#running = this.#onEach((reflector) => reflector.run(stopped)).finally(() => {
       signal.removeEventListener("abort", cancel);
       this.#firstSync.reject(
         new OperatorError("Cancelled", `the cache of ${this.#options.resource.plural} was stopped`),
@@ -123,9 +132,13 @@ export class Cache<T extends KubeObject> {
     this.#firstSync.reject(new OperatorError("Cancelled", `the cache of ${this.#options.resource.plural} was stopped`));
   }
 
-  /** Reports that an expected change, such as an own write, does not show. Reopens the stream if it has been silent. */
-  missed(): void {
-    this.#reflector.missed();
+  /**
+   * Reports that an expected change, such as an own write, does not show. Reopens the stream if it has been silent.
+   * @param namespace of the change; undefined: any
+   */
+  missed(namespace?: string): void {
+    const stream = this.#streams.get(namespace);
+    for (const { reflector } of stream === undefined ? this.#streams.values() : [stream]) reflector.missed();
   }
 
   /**
@@ -133,7 +146,7 @@ export class Cache<T extends KubeObject> {
    * until the new stream is up.
    */
   renew(): void {
-    this.#renewed = this.#reflector.renewed();
+    this.#renewed = this.#onEach((reflector) => reflector.renewed());
   }
 
   /**
@@ -170,7 +183,7 @@ export class Cache<T extends KubeObject> {
 
   /** Whether the whole state has been read at least once. */
   get synced(): boolean {
-    return this.#syncs > 0;
+    return [...this.#streams.values()].every(({ synced }) => synced);
   }
 
   /**
@@ -180,16 +193,20 @@ export class Cache<T extends KubeObject> {
   async whenSynced(signal: AbortSignal): Promise<void> {
     const what = `waiting for the cache of ${this.#options.resource.plural}`;
     const stopped = () => new OperatorError("Cancelled", what, { cause: signal.reason });
-    const synced = Promise.all([this.#firstSync.promise, this.#renewed, this.#reflector.following()]);
+    const following = this.#onEach((reflector) => reflector.following());
+    const synced = Promise.all([this.#firstSync.promise, this.#renewed, following]);
     await unlessAborted(synced, signal, stopped);
   }
 
   /**
    * Highest resourceVersion seen, bookmarks included; 0 before the first sync. Comparable within the resource since
    * Kubernetes 1.35. Decreases only when the server's own versions did (its etcd was restored from a backup).
+   * @param namespace of the changes that have been seen; undefined: all that are watched
    */
-  get seenVersion(): bigint {
-    return this.#seenVersion;
+  seenVersion(namespace?: string): bigint {
+    const stream = this.#streams.get(namespace);
+    const seen = (stream === undefined ? [...this.#streams.values()] : [stream]).map((each) => each.seenVersion);
+    return seen.reduce((least, version) => (version < least ? version : least));
   }
 
   /**
@@ -212,27 +229,34 @@ export class Cache<T extends KubeObject> {
     };
   }
 
-  #newReflector(): Reflector<T> {
+  async #onEach(act: (reflector: Reflector<T>) => Promise<void>): Promise<void> {
+    await Promise.all([...this.#streams.values()].map(({ reflector }) => act(reflector)));
+  }
+
+  /** @param scope namespace of the stream; undefined: all namespaces */
+  #newStream(scope: string | undefined): Stream<T> {
     const { client, resource, random } = this.#options;
-    return new Reflector<T>({
+    const reflector = new Reflector<T>({
       reader: client,
       resource,
-      selection: selectionOf(this.#options),
+      selection: selectionOf(this.#options, scope),
       keep: (object) => this.#keep(object),
       clock: this.#clock,
       log: this.#log,
       random: random ?? Math.random,
       target: {
-        replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion),
-        put: (object) => this.#deliver(this.#store.put(object), object.metadata.resourceVersion),
-        remove: (object) => this.#deliver(this.#store.remove(object), object.metadata.resourceVersion),
-        drop: ({ metadata }) => this.#deliver(this.#store.drop(metadata), metadata.resourceVersion),
-        advance: (resourceVersion) => this.#advance(resourceVersion),
+        replace: (objects, resourceVersion) => this.#replace(stream, objects, resourceVersion, scope),
+        put: (object) => this.#deliver(stream, this.#store.put(object), object.metadata.resourceVersion),
+        remove: (object) => this.#deliver(stream, this.#store.remove(object), object.metadata.resourceVersion),
+        drop: ({ metadata }) => this.#deliver(stream, this.#store.drop(metadata), metadata.resourceVersion),
+        advance: (resourceVersion) => this.#advance(stream, resourceVersion),
         restarted: (reason) => {
           this.#restarts[reason] = (this.#restarts[reason] ?? 0) + 1;
         },
       },
     });
+    const stream: Stream<T> = { reflector, seenVersion: 0n, synced: false };
+    return stream;
   }
 
   #keep(object: T): T | undefined {
@@ -255,22 +279,23 @@ export class Cache<T extends KubeObject> {
     return rest;
   }
 
-  #replace(objects: readonly T[], resourceVersion: string): void {
-    this.#seenVersion = 0n; // The newest list is right even when the server's versions went back (etcd restored).
-    const changes = this.#store.replace(objects);
+  #replace(stream: Stream<T>, objects: readonly T[], resourceVersion: string, scope: string | undefined): void {
+    stream.seenVersion = 0n; // The newest list is right even when the server's versions went back (etcd restored).
+    const changes = this.#store.replace(objects, scope);
     this.#syncs += 1;
-    this.#deliver(changes, resourceVersion);
-    this.#firstSync.resolve();
+    stream.synced = true;
+    this.#deliver(stream, changes, resourceVersion);
+    if (this.synced) this.#firstSync.resolve();
   }
 
-  #advance(resourceVersion: string): void {
+  #advance(stream: Stream<T>, resourceVersion: string): void {
     const version = versionOf(resourceVersion) ?? 0n;
-    if (version > this.#seenVersion) this.#seenVersion = version;
+    if (version > stream.seenVersion) stream.seenVersion = version;
     this.#lastEventAtMs = this.#clock.wallMs();
   }
 
-  #deliver(changes: readonly Change<T>[], resourceVersion: string): void {
-    this.#advance(resourceVersion); // before the listeners: they may compare seenVersion with the object
+  #deliver(stream: Stream<T>, changes: readonly Change<T>[], resourceVersion: string): void {
+    this.#advance(stream, resourceVersion); // before the listeners: they may compare seenVersion with the object
     for (const change of changes) for (const listener of this.#listeners) this.#call(listener, change);
   }
 
@@ -289,7 +314,7 @@ export class Cache<T extends KubeObject> {
   }
 }
 
-function selectionOf({ namespace, labelSelector, fieldSelector }: Selection): Selection {
+function selectionOf({ labelSelector, fieldSelector }: Selection, namespace: string | undefined): Selection {
   return {
     ...(namespace === undefined ? {} : { namespace }),
     ...(labelSelector === undefined ? {} : { labelSelector }),

@@ -78,10 +78,14 @@ export class Store<T extends KubeObject> {
     return [{ type: "deleted", object }];
   }
 
-  /** Makes `objects` the whole content. @returns the changes, deletions first */
-  replace(objects: readonly T[]): readonly Change<T>[] {
+  /**
+   * Makes `objects` the whole content, or that of one namespace.
+   * @returns the changes, deletions first
+   */
+  replace(objects: readonly T[], namespace?: string): readonly Change<T>[] {
     const wanted = new Set(objects.map((object) => keyOf(object)));
-    const gone = this.list().filter((object) => !wanted.has(keyOf(object)));
+    const isReplaced = ({ metadata }: T): boolean => namespace === undefined || metadata.namespace === namespace;
+    const gone = this.list().filter((object) => isReplaced(object) && !wanted.has(keyOf(object)));
     return [...gone.flatMap(({ metadata }) => this.drop(metadata)), ...objects.flatMap((object) => this.put(object))];
   }
 

@@ -18,7 +18,8 @@ function object(resourceVersion: string, more: object = {}): KubeObject {
 function setup() {
   const clock = new FakeClock();
   const cache = {
-    seenVersion: 5n,
+    seen: 5n,
+    seenVersion: () => cache.seen,
     held: undefined as KubeObject | undefined,
     missing: 0,
     get: () => cache.held,
@@ -39,9 +40,9 @@ test("expectations: a pass waits until the cache has seen the resourceVersion of
   const { cache, expectations } = setup();
   expectations.expect(KEY, { kind: "stored", resource: RESOURCE, object: object("10") });
   expect(expectations.unmet(KEY)).toContain("toy-0 at version 10");
-  cache.seenVersion = 9n; // As text, 9 would be greater than 10.
+  cache.seen = 9n; // As text, 9 would be greater than 10.
   expect(expectations.unmet(KEY)).toBeDefined();
-  cache.seenVersion = 11n;
+  cache.seen = 11n;
   expect(expectations.unmet(KEY)).toBeUndefined();
 });
 
@@ -148,7 +149,7 @@ describe("after a conflict the newer state", () => {
     const get = ({ name }: Ref) => (name === "toy-0" ? object("6") : object("6", { name, uid: "uid-2" }));
     const expectations = new Expectations(
       clock,
-      () => ({ seenVersion: 5n, get }),
+      () => ({ seenVersion: () => 5n, get }),
       () => undefined,
     );
     for (const each of [known, second]) {
@@ -162,7 +163,7 @@ describe("after a conflict the newer state", () => {
   test("is reported as missing to the cache, each time after twice as long, while the old state still shows", async () => {
     const clock = new FakeClock();
     let missed = 0;
-    const cache = { seenVersion: 5n, get: () => object("6"), missed: () => void missed++ };
+    const cache = { seenVersion: () => 5n, get: () => object("6"), missed: () => void missed++ };
     const expectations = new Expectations(
       clock,
       () => cache,

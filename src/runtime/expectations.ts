@@ -23,15 +23,17 @@ export const LOST_AFTER_MS = 10_000;
 /** The part of a cache that expectations need. */
 interface SeenBy {
   get(ref: Ref, reading: "known"): KubeObject | undefined;
-  readonly seenVersion: bigint;
+  /** Version up to which the cache shows all changes of this namespace. */
+  seenVersion(namespace: string | undefined): bigint;
   /** Notifies the cache that it does not show an earlier write. */
-  missed?(): void;
+  missed?(namespace: string | undefined): void;
 }
 
 interface Note {
   readonly since: number;
   readonly what: string;
   readonly cache: SeenBy;
+  readonly namespace: string | undefined;
   readonly isMet: () => boolean;
 }
 
@@ -102,8 +104,8 @@ export class Expectations {
     const open = (this.#notes.get(text) ?? []).filter((note) => !note.isMet());
     const nowMs = this.#clock.monotonicMs();
     const lost = open.filter((note) => nowMs - note.since >= LOST_AFTER_MS);
-    for (const { cache, what } of lost) {
-      cache.missed?.();
+    for (const { cache, what, namespace } of lost) {
+      cache.missed?.(namespace);
       this.#onLost(what);
     }
     const waiting = open.filter((note) => !lost.includes(note));
@@ -121,7 +123,7 @@ export class Expectations {
     // list everything again each minute.
     const told = shown.map((each) => {
       if (nowMs < each.nextTellMs) return each;
-      this.#caches(each.known)?.missed?.();
+      this.#caches(each.known)?.missed?.(each.known.namespace);
       return { ...each, nextTellMs: nowMs + (nowMs - each.since) };
     });
     if (told.length === 0) this.#outdated.delete(text);
@@ -154,7 +156,7 @@ export class Expectations {
       const { namespace, name, resourceVersion } = written.object.metadata;
       const version = BigInt(resourceVersion);
       const what = `${written.resource.kind} ${namespace ?? ""}/${name} at version ${resourceVersion}`;
-      return { since, what, cache, isMet: () => cache.seenVersion >= version };
+      return { since, what, cache, namespace, isMet: () => cache.seenVersion(namespace) >= version };
     }
     const { ref, uid } = written;
     const what = `the deletion of ${written.resource.kind} ${ref.namespace ?? ""}/${ref.name}`;
@@ -162,6 +164,7 @@ export class Expectations {
       since,
       what,
       cache,
+      namespace: ref.namespace,
       isMet: () => {
         const seen = cache.get(ref, "known");
         return seen === undefined || seen.metadata.uid !== uid || seen.metadata.deletionTimestamp !== undefined;

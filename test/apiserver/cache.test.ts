@@ -107,7 +107,7 @@ describe("a cache", () => {
     const { cache } = follow(set);
     await cache.whenSynced(signal);
     const { metadata } = await write(set, "mine", "1");
-    await vi.waitFor(() => expect(cache.seenVersion).toBeGreaterThanOrEqual(BigInt(metadata.resourceVersion)), 5_000);
+    await vi.waitFor(() => expect(cache.seenVersion()).toBeGreaterThanOrEqual(BigInt(metadata.resourceVersion)), 5_000);
     expect(cache.get(metadata)?.metadata.uid).toBe(metadata.uid);
   });
 

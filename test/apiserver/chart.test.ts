@@ -90,6 +90,7 @@ describe.each(RELEASES)("with %s", (release) => {
 });
 
 const OTHERS = ["registry.example/etcd", "localhost:5000/etcd"] as const;
+const WATCHED = ["shop", "billing"];
 const SAME_AS_MANIFESTS: { name: string; values: object; objects: readonly Manifest[] }[] = [
   {
     name: "another image",
@@ -105,6 +106,16 @@ const SAME_AS_MANIFESTS: { name: string; values: object; objects: readonly Manif
     name: "Secrets of two namespaces only",
     values: { secretsOf: ["shop", "billing"] },
     objects: [...crdManifests(), ...operatorManifests(IMAGE, "bound"), secretsIn("shop"), secretsIn("billing")],
+  },
+  {
+    name: "two watched namespaces",
+    values: { watchNamespaces: WATCHED },
+    objects: [...crdManifests(), ...operatorManifests(IMAGE, "everywhere", undefined, WATCHED)],
+  },
+  {
+    name: "two watched namespaces, and Secrets of one of them",
+    values: { watchNamespaces: WATCHED, secretsOf: ["shop"] },
+    objects: [...crdManifests(), ...operatorManifests(IMAGE, "bound", undefined, WATCHED), secretsIn("shop")],
   },
   {
     name: "mirrors of etcd's images",
@@ -190,6 +201,7 @@ describe.each(RELEASES)("%s refuses", (release) => {
     ["an unknown value of the image", { image: { name: "x" } }, "image"],
     ["an argument that is no flag", { extraArgs: ["shards=3"] }, "extraArgs"],
     ["no repository of etcd's images", { etcdRepositories: [] }, "etcdRepositories"],
+    ["a name that no namespace has", { watchNamespaces: ["Shop"] }, "watchNamespaces"],
     ["a digest that is none", { image: { digest: "sha256:1" } }, "digest"],
   ])("%s, and names it", async (_, values, named) => {
     await expect(rendered(values, release)).rejects.toThrow(named);

@@ -28,6 +28,7 @@ const ENDED = new Error("the stream has ended in order");
  * Objects of one kind with versions and a history, served as the API server does. `faults` are those of the streams.
  */
 export class ModelServer implements Reader {
+  readonly namespace: string;
   readonly faults: Fault[] = [];
   readonly listFailures: ErrorCode[] = [];
   /** Every requested list and watch. */
@@ -40,10 +41,16 @@ export class ModelServer implements Reader {
   mostOpenStreams = 0;
   readonly #objects = new Map<string, Thing>();
   #history: Line[] = [];
-  #version = 100;
+  #version: number;
   #forgottenUpTo = 0;
   #wake = Promise.withResolvers<void>();
   #interrupt = interruptible();
+
+  /** @param namespace of all objects @param version of the first state; every write adds 1 */
+  constructor(namespace = "default", version = 100) {
+    this.namespace = namespace;
+    this.#version = version;
+  }
 
   get version(): string {
     return String(this.#version);
@@ -58,7 +65,7 @@ export class ModelServer implements Reader {
     const before = this.#objects.get(name);
     this.#version += 1;
     const uid = before?.metadata.uid ?? `uid-${this.#version}`;
-    const object = thing(name, uid, this.version, value);
+    const object = this.#thing(name, uid, this.version, value);
     this.#objects.set(name, object);
     this.#append({ type: before === undefined ? "ADDED" : "MODIFIED", object });
   }
@@ -69,7 +76,10 @@ export class ModelServer implements Reader {
     if (before === undefined) return;
     this.#version += 1;
     this.#objects.delete(name);
-    this.#append({ type: "DELETED", object: thing(name, before.metadata.uid, this.version, value ?? before.value) });
+    this.#append({
+      type: "DELETED",
+      object: this.#thing(name, before.metadata.uid, this.version, value ?? before.value),
+    });
   }
 
   /** Forgets the history: versions before now are gone (HTTP 410). */
@@ -82,7 +92,7 @@ export class ModelServer implements Reader {
   rewind(by: number): void {
     // As from the API server, streams then send nothing before their position is reached again; `bookmark` would.
     this.#version -= by;
-    for (const name of this.#objects.keys()) this.#objects.set(name, thing(name, "restored", this.version, 0));
+    for (const name of this.#objects.keys()) this.#objects.set(name, this.#thing(name, "restored", this.version, 0));
     this.#history = [];
     this.#forgottenUpTo = 0;
   }
@@ -163,6 +173,11 @@ export class ModelServer implements Reader {
     return { type: "BOOKMARK", resourceVersion: String(version), initialEventsEnd };
   }
 
+  #thing(name: string, uid: string, resourceVersion: string, value: number): Thing {
+    const metadata = { namespace: this.namespace, name, uid, resourceVersion };
+    return { apiVersion: "test/v1", kind: "Thing", metadata, value };
+  }
+
   #append(line: Line): void {
     this.#history.push(line);
     this.#wake.resolve();
@@ -173,15 +188,6 @@ export class ModelServer implements Reader {
 export function contentsOf(things: readonly KubeObject[]): Record<string, string> {
   const entries = things.map(({ metadata }) => [metadata.name, `${metadata.uid}@${metadata.resourceVersion}`] as const);
   return Object.fromEntries(entries.sort());
-}
-
-function thing(name: string, uid: string, resourceVersion: string, value: number): Thing {
-  return {
-    apiVersion: "test/v1",
-    kind: "Thing",
-    metadata: { namespace: "default", name, uid, resourceVersion },
-    value,
-  };
 }
 
 async function* spoil<T>(

@@ -47,6 +47,8 @@ export interface ShippedOptions {
   readonly isInstalled?: (manifest: { readonly kind: string }) => boolean;
   /** Where the operator may read and write Secrets of clusters; by default everywhere. */
   readonly secrets?: SecretsReach;
+  /** The only namespaces that the operator watches; they are created, too. By default all. */
+  readonly watched?: readonly string[];
 }
 
 /**
@@ -60,11 +62,13 @@ export async function startShipped({
   flags = [],
   isInstalled = () => true,
   secrets = "everywhere",
+  watched,
 }: ShippedOptions): Promise<{ server: ApiServer; admin: KubeClient; operator: KubeClient }> {
   const server = await startApiServer(flags);
   const admin = server.client;
-  await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }, OPTIONS);
-  const manifests = operatorManifests("operator:test", secrets).filter(isInstalled);
+  for (const name of new Set([namespace, ...(watched ?? [])]))
+    await admin.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name } }, OPTIONS);
+  const manifests = operatorManifests("operator:test", secrets, undefined, watched).filter(isInstalled);
   for (const manifest of [...crdManifests(), ...manifests]) await install(admin, manifest);
   for (const definition of foreign) await define(admin, definition);
   await served(admin, kinds);
