@@ -30,7 +30,7 @@ async function worldOf(shard?: Shard, leads = true) {
     await new Promise(() => undefined);
   };
   const clock = new FakeClock();
-  const caches = createCaches({ watch } as unknown as KubeClient, clock, silentLog, shard);
+  const caches = createCaches({ watch } as unknown as KubeClient, clock, silentLog, { shard });
   for (const cache of Object.values(caches)) cache.start(never);
   await clock.advance(0);
   return { caches, lastChecks: new LastChecks(), leads: () => leads, shard };
