@@ -16,13 +16,13 @@ const said = (plan: Plan<object>) => {
 
 test.each<[string, Plan<object>, string | undefined]>([
   ["a settled plan has no text", { next: "settled" }, undefined],
-  ["a step is Applying", step("add", "because of it", {}), "False Applying because of it"],
-  ["a wait is Waiting", wait("other", "w", 1), "False Waiting w"],
-  ["a wait of a rule with its own reason has that reason", wait("name-taken", "w", 1), "False NameTaken w"],
-  ["a wait for etcd is Unknown", wait("await-etcd", "w", 1), "Unknown EtcdUnreachable w"],
+  ["a step is Applying", ({ rule: "add", ...step("because of it", {}) }), "False Applying because of it"],
+  ["a wait is Waiting", ({ rule: "other", ...wait("w", 1) }), "False Waiting w"],
+  ["a wait of a rule with its own reason has that reason", ({ rule: "name-taken", ...wait("w", 1) }), "False NameTaken w"],
+  ["a wait for etcd is Unknown", ({ rule: "await-etcd", ...wait("w", 1) }), "Unknown EtcdUnreachable w"],
   ["a refused step is StepRefused", settled(reports("refused")), "False StepRefused add: b"],
   ["a step refused because the name exists is NameTaken", settled(reports("refused", "KubeAlreadyExists")), "False NameTaken add: b"],
-  ["a refused step is shown before a wait", { ...wait("other", "w", 1), reports: [reports("refused")] }, "False StepRefused add: b"],
+  ["a refused step is shown before a wait", { ...({ rule: "other", ...wait("w", 1) }), reports: [reports("refused")] }, "False StepRefused add: b"],
   ["a step that is retried soon has no text", settled(reports("delayed")), undefined],
   ["a notice has no text", settled(reports("notice"), reports("delayed")), undefined],
   ["a refused step is shown among steps that are retried soon", settled(reports("delayed"), reports("refused", "KubeForbidden")), "False StepRefused add: b"],

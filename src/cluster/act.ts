@@ -297,7 +297,7 @@ function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): Etcd
   const metadata = { ...snapshot.cluster.metadata, creationTimestamp: rfc3339(snapshot.takenAtMs) };
   const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, metadata, status: recorded } };
   if (!isForming(next)) return recorded;
-  return clusterStatus(next, wait("await-members", "members are starting", 0));
+  return clusterStatus(next, { rule: "await-members", ...wait("members are starting", 0) });
 }
 
 function wokenStatus({ cluster: { status }, takenAtMs }: ClusterSnapshot): EtcdClusterStatus {

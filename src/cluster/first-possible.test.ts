@@ -15,7 +15,7 @@ const GONE = { ...OLD, tls: HAS.both };
 function give(snapshot: ClusterSnapshot, name: string, template: Parameters<typeof revisedPeer>[1]) {
   const live = peerNamed(snapshot, name)!;
   const given: ClusterStep = { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) };
-  return step("roll-back-member", `${name} gets it`, given);
+  return step(`${name} gets it`, given);
 }
 
 test.each<[string, ClusterSnapshot, string]>([
@@ -36,7 +36,6 @@ test.each<[string, ClusterSnapshot]>([
 ])("firstPossible: when guards forbid all steps, the result is a notice about the first step %s", (_, given) => {
   expect(firstPossible(given, [give(given, "my-etcd-0", GONE), give(given, "my-etcd-1", GONE)])).toMatchObject({
     next: "notice",
-    rule: "roll-back-member",
     because: /^my-etcd-0 gets it; that is held back: Secret .+ is not known to be for EtcdClusters$/,
   });
 });

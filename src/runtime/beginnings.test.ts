@@ -389,7 +389,9 @@ test("new objects: fifty namespaces with failing or hanging clusters delay two h
       if (looks === 1) throw new Error("not yet"); // As when a webhook is unavailable for a moment.
       if (looks === LOOKS) isOver += 1;
       this.next =
-        looks < LOOKS ? step("paint", "it is bare", { do: `paint ${looks}` }) : wait("dry", "it dries", 600_000);
+        looks < LOOKS
+          ? { rule: "paint", ...step("it is bare", { do: `paint ${looks}` }) }
+          : { rule: "dry", ...wait("it dries", 600_000) };
       return await super.observe(key, signal);
     }
   }
@@ -430,7 +432,10 @@ function looping(count: number, looks: readonly Look[]) {
         look === "refused"
           ? () => Promise.reject(new OperatorError("KubeForbidden", "no"))
           : () => Promise.resolve({ kind: "external" });
-      this.next = look === "wait" ? wait("dry", "it dries", 100) : step("paint", "it is bare", { do: "paint" });
+      this.next =
+        look === "wait"
+          ? { rule: "dry", ...wait("it dries", 100) }
+          : { rule: "paint", ...step("it is bare", { do: "paint" }) };
       await super.observe(key, signal);
       return look === "unseen" ? unseen(key) : present(1);
     }

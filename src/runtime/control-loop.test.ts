@@ -6,7 +6,7 @@ import type { KubeObject } from "#kube/kinds.ts";
 import { ControlLoop, type WakingCache } from "#runtime/control-loop.ts";
 import { step } from "#runtime/decide.ts";
 
-const paint = step("paint", "it is grey", { do: "paint" });
+const paint = { rule: "paint", ...step("it is grey", { do: "paint" }) };
 
 type Listener = Parameters<WakingCache["onChange"]>[0];
 

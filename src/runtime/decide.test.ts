@@ -4,9 +4,9 @@ import { decide, type Guard, lackingIn, notice, type Rest, type Rule, step, wait
 const silent: Rule<number, string> = { name: "silent", decide: () => undefined };
 const doubling: Rule<number, string> = {
   name: "doubling",
-  decide: (n) => (n > 0 ? step("doubling", `${n} is positive`, "double") : undefined),
+  decide: (n) => (n > 0 ? step(`${n} is positive`, "double") : undefined),
 };
-const waiting: Rule<number, string> = { name: "waiting", decide: () => wait("waiting", "nothing to do yet", 100) };
+const waiting: Rule<number, string> = { name: "waiting", decide: () => wait("nothing to do yet", 100) };
 const small: Guard<number, string> = { name: "small", forbids: (n) => (n > 10 ? `${n} is too much` : undefined) };
 
 test("decide: the first rule that decides anything determines the plan", () => {
@@ -75,7 +75,7 @@ test("decide: a step that etcd asked to retry is listed as deferred briefly", ()
 });
 
 test("decide: a notice does not block the next rule", () => {
-  const noticing: Rule<number, string> = { name: "noticing", decide: () => notice("noticing", "mind the step") };
+  const noticing: Rule<number, string> = { name: "noticing", decide: () => notice("mind the step") };
   const reports = [{ rule: "noticing", because: "mind the step", is: "notice" }];
   expect(decide([noticing, doubling], [], 1)).toMatchObject({ next: "step", rule: "doubling", reports });
   expect(decide([noticing], [], 1)).toEqual({ next: "settled", reports });

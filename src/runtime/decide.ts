@@ -41,7 +41,6 @@ interface Settled {
 /** A notice for users. The next rule decides all the same. */
 interface Notice {
   readonly next: "notice";
-  readonly rule: string;
   readonly because: string;
 }
 
@@ -87,7 +86,10 @@ export interface Rule<Snapshot, Step> {
   decide(snapshot: Snapshot): Opinion<Step> | undefined;
 }
 
-export type Opinion<Step> = Proposal<Step> | Wait | Settled | Notice;
+/** What a rule returns. The plan adds the name of the rule. */
+export type Opinion<Step> = Proposed<Step> | Waiting | Settled | Notice;
+export type Proposed<Step> = Omit<Proposal<Step>, "rule">;
+export type Waiting = Omit<Wait, "rule">;
 
 /** One named invariant. Returns why this step would break it. Pure, total, without clock. */
 export interface Guard<Snapshot, Step> {
@@ -119,12 +121,14 @@ export function decide<Snapshot, Step>(
       reports.push({ rule: name, because: opinion.because, is: "notice" });
       continue;
     }
-    if (opinion.next !== "step") return withReports(opinion, reports, soonestMs);
+    if (opinion.next === "settled") return withReports(opinion, reports, soonestMs);
+    if (opinion.next === "wait") return withReports({ ...opinion, rule: name }, reports, soonestMs);
     const rest = resting(name, opinion.step);
-    if (rest === undefined) return withReports(guarded(guards, snapshot, opinion), reports, soonestMs);
+    if (rest === undefined)
+      return withReports(guarded(guards, snapshot, { ...opinion, rule: name }), reports, soonestMs);
     const { forMs } = rest;
     const left = reportOf(name, rest);
-    if (holds) return withReports({ ...wait(name, rest.because, forMs), held: left }, reports, soonestMs);
+    if (holds) return withReports({ ...wait(rest.because, forMs), rule: name, held: left }, reports, soonestMs);
     soonestMs = Math.min(soonestMs, forMs);
     reports.push(left);
   }
@@ -153,7 +157,7 @@ function guarded<Snapshot, Step>(
   const forbidden = forbiddenBy(guards, snapshot, proposal.step);
   if (forbidden === undefined) return proposal;
   const because = `${forbidden.why} (held back: ${proposal.rule})`;
-  return wait(forbidden.guard, because, GUARDED_RECHECK_MS, { warn: true });
+  return { ...wait(because, GUARDED_RECHECK_MS, { warn: true }), rule: forbidden.guard };
 }
 
 /** The first guard that forbids the step, and why; `undefined` when all allow it. */
@@ -180,14 +184,14 @@ function withReports<Step>(
   return { ...plan, ...told, recheckAfterMs: Math.min(plan.recheckAfterMs ?? soonestMs, soonestMs) };
 }
 
-export function step<Step>(rule: string, because: string, what: Step): Proposal<Step> {
-  return { next: "step", rule, because, step: what };
+export function step<Step>(because: string, what: Step): Proposed<Step> {
+  return { next: "step", because, step: what };
 }
 
-export function wait(rule: string, because: string, recheckAfterMs: number, options: { warn?: boolean } = {}): Wait {
-  return { next: "wait", rule, because, recheckAfterMs, warn: options.warn ?? false };
+export function wait(because: string, recheckAfterMs: number, options: { warn?: boolean } = {}): Waiting {
+  return { next: "wait", because, recheckAfterMs, warn: options.warn ?? false };
 }
 
-export function notice(rule: string, because: string): Notice {
-  return { next: "notice", rule, because };
+export function notice(because: string): Notice {
+  return { next: "notice", because };
 }

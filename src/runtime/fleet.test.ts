@@ -30,7 +30,7 @@ class Fleet extends ToyController {
 
   override async observe(key: Key, _signal: AbortSignal) {
     const isSilent = key.name.startsWith("silent");
-    this.next = wait("await-health", "a member is down", 1_000);
+    this.next = { rule: "await-health", ...wait("a member is down", 1_000) };
     if (!isSilent) this.looks.set(key.name, [...(this.looks.get(key.name) ?? []), this.#clock.monotonicMs()]);
     await this.#silences.ask(key, pod("my-etcd-0", { ready: false }), async () => {
       if (!isSilent) return { status: present(endpointStatus("c1", "a1", "a1")), passesAs: undefined };

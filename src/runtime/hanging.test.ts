@@ -32,7 +32,7 @@ class Hanging extends ToyController {
     this.#clock = clock;
     this.#badMs = badMs;
     this.stageOf = ({ name }) => (name.startsWith("bad") ? badStage : "settled");
-    this.next = wait("rest", "there is nothing to do", REST_MS);
+    this.next = { rule: "rest", ...wait("there is nothing to do", REST_MS) };
   }
 
   override async observe({ namespace, name }: Key) {

@@ -10,7 +10,7 @@ import { Pass } from "#runtime/pass.ts";
 
 const KEY = { namespace: "foo", name: "toy" };
 const never = new AbortController().signal;
-const paint = step("paint", "it is grey", { do: "paint" });
+const paint = { rule: "paint", ...step("it is grey", { do: "paint" }) };
 
 function toy(overrides: Parameters<typeof toyTools>[0] = {}) {
   const controller = new ToyController();
@@ -72,10 +72,10 @@ test("pass: when the quick check suffices nothing is observed, and it determines
 
 test("pass: a wait is rechecked at its time, and published only when it warns", async () => {
   const { controller, pass, told } = toy();
-  controller.next = wait("drying", "the paint is wet", 1_234);
+  controller.next = { rule: "drying", ...wait("the paint is wet", 1_234) };
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 1_234 });
   expect(told).toEqual([]);
-  controller.next = wait("no-paint", "there is no paint", 1_234, { warn: true });
+  controller.next = { rule: "no-paint", ...wait("there is no paint", 1_234, { warn: true }) };
   await pass.run(KEY, never);
   expect(told).toEqual(["Warning NoPaint: there is no paint"]);
 });
@@ -88,7 +88,7 @@ test.each<[string, Partial<Plan<ToyStep>>, object]>([
   ["is only a notice", { reports: [{ ...REPORT, is: "notice" }] }, {}],
 ])("pass: the result reports whether a step is deferred: a step that %s", async (_which, more, says) => {
   const { controller, pass } = toy();
-  controller.plan = () => ({ ...wait("dry", "it dries", 1_234), ...more }) as Plan<ToyStep>;
+  controller.plan = () => ({ ...{ rule: "dry", ...wait("it dries", 1_234) }, ...more }) as Plan<ToyStep>;
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 1_234, ...says });
 });
 
@@ -221,7 +221,7 @@ test("pass: a failed step is published with its reason, and the pass that follow
 test("pass: a rejected step is deferred, the next rule decides, and the step is retried later", async () => {
   const { controller, pass, clock, told } = toy();
   controller.next = paint;
-  controller.second = { name: "sweep", decide: () => step("sweep", "there is dust", { do: "sweep" }) };
+  controller.second = { name: "sweep", decide: () => ({ rule: "sweep", ...step("there is dust", { do: "sweep" }) }) };
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
   await pass.run(KEY, never);
   controller.acting = () => Promise.resolve({ kind: "external" });

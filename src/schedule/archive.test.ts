@@ -136,7 +136,7 @@ test.each<[string, ScheduleSnapshot, string]>([
 
 test("no backup closes a gap for a suspended schedule, twice in a second, or before a later run", () => {
   const made = (ms: number) => ({ status: counted({}, { lastScheduleTime: rfc3339(ms), runs: 1 }) });
-  expect(closeGap.decide(gap())).toMatchObject({ next: "step", rule: "close-gap" });
+  expect(closeGap.decide(gap())).toMatchObject({ next: "step" });
   expect(closeGap.decide(gap({ spec: { archive: {}, suspend: true } }))).toBeUndefined();
   expect(closeGap.decide(gap(made(LATER)))).toBeUndefined();
   expect(closeGap.decide(gap(made(LATER + 1_000)))).toBeUndefined();

@@ -36,7 +36,7 @@ const hasty = replaced("switch-auth", (real, snapshot) => {
   const { auth, cluster } = snapshot;
   const isAsked = auth?.state.is === "present" && auth.state.value.enabled;
   return isAsked && cluster.spec.auth?.enabled !== false
-    ? step("switch-auth", "mutant", { do: "disableAuth", asRoot: false })
+    ? step("mutant", { do: "disableAuth", asRoot: false })
     : real.decide(snapshot);
 });
 

@@ -333,7 +333,7 @@ const hasty = replaced("update-member", (_, snapshot) => {
   const live = snapshot.peers.find((peer) => isOutdated(snapshot, peer));
   if (live === undefined) return undefined;
   const peer = revisedPeer(live, nextTemplate(snapshot, live), templateOf(live));
-  return step("update-member", "mutant", { do: "replacePeer", live, peer });
+  return step("mutant", { do: "replacePeer", live, peer });
 });
 
 /** Gives members the spec's template, whether or not they can reach its version. */
@@ -341,7 +341,7 @@ const uncritical = replaced("update-member", (_, snapshot) => {
   const { version } = snapshot.cluster.spec;
   const live = snapshot.peers.find(({ spec }) => spec.version !== version);
   if (live === undefined) return undefined;
-  return step("update-member", "mutant", {
+  return step("mutant", {
     do: "replacePeer",
     live,
     peer: revisedPeer(live, askedIn(snapshot.cluster.spec, undefined), templateOf(live)),
@@ -353,7 +353,7 @@ export const credulousRestart = replaced("restart-member", (_, snapshot) => {
   const peer = snapshot.peers.find((each) => hasPendingRestart(snapshot, each) && isTemplateReady(each));
   const pod = snapshot.pods.get(peer?.metadata.name ?? "");
   if (peer === undefined || pod === undefined) return undefined;
-  return step("restart-member", "mutant", { do: "restartPod", name: peer.metadata.name, pod });
+  return step("mutant", { do: "restartPod", name: peer.metadata.name, pod });
 });
 
 /** Wrong rules, and pairs of a rule and the guard behind it. */
@@ -398,7 +398,7 @@ const WEAKENED: readonly Mutant[] = [
           .name;
         const pod = snapshot.pods.get(name ?? "");
         if (name === undefined || pod === undefined) return real.decide(snapshot);
-        return step("restart-member", "mutant", { do: "restartPod", name, pod });
+        return step("mutant", { do: "restartPod", name, pod });
       }),
     ],
     leaning: ROLLED,
@@ -410,7 +410,7 @@ const WEAKENED: readonly Mutant[] = [
       replaced("restart-member", (real, snapshot) => {
         const [name, pod] = [...snapshot.pods][0] ?? [];
         if (name === undefined || pod === undefined) return real.decide(snapshot);
-        return step("restart-member", "mutant", { do: "restartPod", name, pod });
+        return step("mutant", { do: "restartPod", name, pod });
       }),
     ],
     leaning: FORMED,
@@ -488,7 +488,7 @@ const WEAKENED: readonly Mutant[] = [
         const identity = identityOf(snapshot);
         const name = peerName(snapshot.cluster.metadata.name, snapshot.cluster.spec.replicas - 1);
         if (identity === undefined || peerNamed(snapshot, name) !== undefined) return real.decide(snapshot);
-        return step("bootstrap", "mutant", { do: "createPeer", peer: newPeer(snapshot, identity, name) });
+        return step("mutant", { do: "createPeer", peer: newPeer(snapshot, identity, name) });
       }),
       unguarded("cluster", "bootstrap-once"),
     ],
@@ -537,7 +537,7 @@ const WEAKENED: readonly Mutant[] = [
         const last = snapshot.peers.at(-1);
         const isTooMany = snapshot.peers.length > snapshot.cluster.spec.replicas;
         if (last === undefined || !isTooMany) return real.decide(snapshot);
-        return step("delete-peer-of-removed", "mutant", { do: "deletePeer", peer: last });
+        return step("mutant", { do: "deletePeer", peer: last });
       }),
       unguarded("cluster", "not-a-member"),
     ],
@@ -572,7 +572,7 @@ const WEAKENED: readonly Mutant[] = [
         const isTold = peer.metadata.finalizers?.includes(CLEANUP_FINALIZER) ?? false;
         if (claim === undefined || !isTold || peer.metadata.deletionTimestamp === undefined)
           return real.decide(snapshot);
-        return step("release-claim", "mutant", { do: "deleteClaim", claim });
+        return step("mutant", { do: "deleteClaim", claim });
       }),
       unguarded("peer", "asked-to-delete"),
     ],
@@ -587,7 +587,7 @@ const WEAKENED: readonly Mutant[] = [
         const live = snapshot.clientService;
         if (live === undefined) return real.decide(snapshot);
         const service = clientService(snapshot);
-        return step("client-service", "mutant", { do: "replaceService", live, service });
+        return step("mutant", { do: "replaceService", live, service });
       }),
       unguarded("cluster", "own-only"),
     ],
@@ -621,7 +621,7 @@ const WEAKENED: readonly Mutant[] = [
         const id = leaving?.spec.memberID;
         if (leaving === undefined || id === undefined) return real.decide(snapshot);
         if (!knownMembers(snapshot).some((member) => member.id === id)) return real.decide(snapshot);
-        return step("remove-member", "mutant", {
+        return step("mutant", {
           do: "removeMember",
           name: leaving.metadata.name,
           id: memberIdFromHex(id),

@@ -84,7 +84,7 @@ const atOnce = replaced("remove-member", (real, snapshot) => {
   );
   if (member === undefined) return real.decide(snapshot);
   const { name, id } = member;
-  return step("remove-member", "mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
+  return step("mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
 });
 
 /** Counts the time in which a learner only lacks a pod like any other time. */

@@ -139,7 +139,7 @@ const PAIRS: readonly Mutant[] = [
     edits: [
       replacedInPeer("create-claim", (real, snapshot) => {
         if (snapshot.claim !== undefined) return real.decide(snapshot);
-        return step("create-claim", "mutant", { do: "createClaim", claim: volumeClaim(snapshot) });
+        return step("mutant", { do: "createClaim", claim: volumeClaim(snapshot) });
       }),
       unguarded("peer", "never-twice"),
     ],

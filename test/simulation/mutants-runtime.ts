@@ -122,7 +122,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     edits: [
       replaced("await-members", (real, snapshot) => {
         const isForming = identityOf(snapshot)?.initialMembers.some(({ joined }) => !joined) ?? false;
-        return isForming ? wait("await-members", "mutant", 5_000) : real.decide(snapshot);
+        return isForming ? wait("mutant", 5_000) : real.decide(snapshot);
       }),
     ],
     leaning: { ...FORMING, often: { emptyDisk: 3, deleteClaim: 2, deletePod: 3 }, hasStrictEtcd: true },
@@ -145,13 +145,13 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
       replaced("scale-down", (real, snapshot) => {
         const { member, peer } = crowdedOut(snapshot);
         if (member === undefined || peer === undefined || member.removal !== undefined) return real.decide(snapshot);
-        return step("scale-down", "mutant", { do: "markRemoval", peer, removal: "scale-down" });
+        return step("mutant", { do: "markRemoval", peer, removal: "scale-down" });
       }),
       replaced("remove-member", (real, snapshot) => {
         const { member } = crowdedOut(snapshot);
         if (member?.removal === undefined) return real.decide(snapshot);
         const { name, id } = member;
-        return step("remove-member", "mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
+        return step("mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
       }),
     ],
     leaning: { ...FORMED, often: { addOwnVoter: 3 }, replicas: 5, isTidied: false },

@@ -97,7 +97,7 @@ function hasty(phase: Phase, is: (live: SeenCertificate) => boolean) {
     for (const side of SIDES) {
       const found = snapshot.certificates?.[AUTHORITY_OF[side]];
       if (found?.is !== "present" || found.value.trouble !== undefined || !is(found.value)) continue;
-      return step("rotate-ca", "there is no time", { do: "rotateAuthority", side, phase, facts: found.value });
+      return step("there is no time", { do: "rotateAuthority", side, phase, facts: found.value });
     }
     return real.decide(snapshot);
   });
@@ -115,7 +115,7 @@ const signs = replaced("issue-certificate", (real, snapshot) => {
       const found = snapshot.certificates?.[purpose];
       if (found?.is !== "present" || found.value.signerId === authority.value.fingerprint) continue;
       const made = { do: "issueLeaf", purpose, authority: authority.value, facts: found.value } as const;
-      return step("issue-certificate", "there is no time", made);
+      return step("there is no time", made);
     }
   }
   return real.decide(snapshot);

@@ -40,7 +40,7 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
         const claim = filledIn(snapshot).find((each) => each.claim !== undefined && !isTold(each.claim))?.claim;
         if (claim === undefined) return undefined;
         const annotations = identityAnnotations(snapshot.restore, claim.metadata.name);
-        return step("identify-claims", "mutant", { do: "tellClaim", claim, annotations });
+        return step("mutant", { do: "tellClaim", claim, annotations });
       },
     },
     "identified-last",
@@ -58,7 +58,7 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
       "delete-claims": ({ members, ...rest }) => {
         const claim = members.find((each) => each.claim !== undefined)?.claim;
         return isDeleting({ members, ...rest }) && claim !== undefined
-          ? step("delete-claims", "mutant", { do: "deleteClaim", claim })
+          ? step("mutant", { do: "deleteClaim", claim })
           : undefined;
       },
     },
@@ -73,7 +73,7 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
         const cluster = snapshot.cluster === undefined ? restoredCluster(snapshot) : undefined;
         return cluster === undefined
           ? ruleOf("fill-claim")(snapshot)
-          : step("create-cluster", "mutant", { do: "createCluster", cluster });
+          : step("mutant", { do: "createCluster", cluster });
       },
     },
     "whole-only",

@@ -26,31 +26,22 @@ export const stopBackup: BackupRule = {
     const job = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job : undefined;
     const { jobName, nothingStored } = snapshot.backup.status ?? {};
     if (nothingStored === true && !isNothingStored(snapshot))
-      return wait(
-        "stop-backup",
-        "before its Job is deleted, the status must record that its agent has run",
-        NOTED_RECHECK_MS,
-      );
+      return wait("before its Job is deleted, the status must record that its agent has run", NOTED_RECHECK_MS);
     if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
       // Otherwise the next observation finds neither Job nor pods, and concludes that nothing was stored.
       if (jobName === undefined)
-        return wait(
-          "stop-backup",
-          "before its Job is deleted, the status must record that it was created",
-          NOTED_RECHECK_MS,
-        );
+        return wait("before its Job is deleted, the status must record that it was created", NOTED_RECHECK_MS);
       const because = `Job ${job.metadata.name} is deleted before its object`;
-      return step("stop-backup", because, { do: "deleteJob", job });
+      return step(because, { do: "deleteJob", job });
     }
     const [pod] = storingPods(snapshot);
     if (pod === undefined) return undefined;
     const why = isLost(snapshot, pod) ? whyNotDeleted(snapshot) : undefined;
     if (why !== undefined) {
       const because = `its object cannot be deleted: ${why}; ${letGoText(snapshot)}`;
-      return wait("stop-backup", because, STOP_BACKUP_RECHECK_MS, { warn: true });
+      return wait(because, STOP_BACKUP_RECHECK_MS, { warn: true });
     }
     return wait(
-      "stop-backup",
       `pod ${pod.metadata.name} is ending; until it has ended it may store an object`,
       STOP_BACKUP_RECHECK_MS,
     );
@@ -70,16 +61,12 @@ export const stopDeletion: BackupRule = {
     const job = removing !== undefined && isOwned(snapshot, removing.job) ? removing.job : undefined;
     if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
       const because = `Job ${job.metadata.name} is deleted before the EtcdBackup, so that the object stays`;
-      return step("stop-deletion", because, { do: "deleteJob", job });
+      return step(because, { do: "deleteJob", job });
     }
     // A pod on a lost node is ignored: it would block the EtcdBackup forever, and the annotation is the way out.
     const pod = deletingPods(snapshot).find((each) => !isLost(snapshot, each));
     if (pod === undefined) return undefined;
-    return wait(
-      "stop-deletion",
-      `pod ${pod.metadata.name} is ending; until then it may delete something`,
-      STOP_DELETION_RECHECK_MS,
-    );
+    return wait(`pod ${pod.metadata.name} is ending; until then it may delete something`, STOP_DELETION_RECHECK_MS);
   },
 };
 
@@ -91,7 +78,7 @@ export const releaseBackup: BackupRule = {
   decide(snapshot) {
     if (!isLeaving(snapshot)) return undefined;
     const because = whyReleased(snapshot);
-    return because === undefined ? undefined : step("release-backup", because, { do: "releaseBackup" });
+    return because === undefined ? undefined : step(because, { do: "releaseBackup" });
   },
 };
 
@@ -129,7 +116,7 @@ export const retryDeletion: BackupRule = {
     if (!isOwned(snapshot, job) || stateOf(job) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;
     if (takenAtMs - deletionFailedAtMs(job) < RETRY_AFTER_MS) return undefined;
-    return step("retry-deletion", `the deletion is retried: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
+    return step(`the deletion is retried: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
   },
 };
 
@@ -145,7 +132,7 @@ export const deleteObject: BackupRule = {
     const target = targetOf(snapshot);
     if (typeof target === "string") return undefined;
     const because = `${target.url} is deleted before the EtcdBackup`;
-    return step("delete-object", because, { do: "createDeletionJob", job: deletionJob(snapshot, target, agentImage) });
+    return step(because, { do: "createDeletionJob", job: deletionJob(snapshot, target, agentImage) });
   },
 };
 
@@ -159,15 +146,10 @@ export const awaitDeletion: BackupRule = {
     const { removing } = snapshot;
     if (!isLeaving(snapshot)) return undefined;
     const why = whyNotDeleted(snapshot) ?? (removing === undefined ? "no Job can be created for it" : undefined);
-    if (why === undefined) return wait("await-deletion", "its object is being deleted", AWAIT_DELETION_RECHECK_MS);
-    return wait(
-      "await-deletion",
-      `its object cannot be deleted: ${why}; ${letGoText(snapshot)}`,
-      AWAIT_DELETION_RECHECK_MS,
-      {
-        warn: true,
-      },
-    );
+    if (why === undefined) return wait("its object is being deleted", AWAIT_DELETION_RECHECK_MS);
+    return wait(`its object cannot be deleted: ${why}; ${letGoText(snapshot)}`, AWAIT_DELETION_RECHECK_MS, {
+      warn: true,
+    });
   },
 };
 

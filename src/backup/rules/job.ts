@@ -20,7 +20,7 @@ export const jobTaken: BackupRule = {
   name: "job-taken",
   decide(snapshot) {
     const lack = lackOfName(snapshot);
-    return lack === undefined ? undefined : wait("job-taken", lack.message, JOB_TAKEN_RECHECK_MS, { warn: true });
+    return lack === undefined ? undefined : wait(lack.message, JOB_TAKEN_RECHECK_MS, { warn: true });
   },
 };
 
@@ -30,7 +30,7 @@ export const awaitImage: BackupRule = {
   decide({ agentImage }) {
     if (agentImage !== undefined) return undefined;
     const because = "the operator does not know its own image, which the Job runs: set --agent-image";
-    return wait("await-image", because, 60_000, { warn: true });
+    return wait(because, 60_000, { warn: true });
   },
 };
 
@@ -44,7 +44,7 @@ export const holdBackup: BackupRule = {
   decide(snapshot) {
     if (snapshot.backup.spec.deletionPolicy !== "Delete" || isHeld(snapshot)) return undefined;
     const because = "spec.deletionPolicy is Delete: the EtcdBackup is kept until its object is deleted";
-    return step("hold-backup", because, { do: "holdBackup" });
+    return step(because, { do: "holdBackup" });
   },
 };
 
@@ -59,7 +59,7 @@ export const createJob: BackupRule = {
     const target = targetOf(snapshot);
     if (taking !== undefined || agentImage === undefined || typeof target === "string") return undefined;
     const because = `a snapshot of ${sourceText(snapshot)} is taken, and stored as ${target.url}`;
-    return step("create-job", because, { do: "createJob", job: backupJob(snapshot, target, agentImage) });
+    return step(because, { do: "createJob", job: backupJob(snapshot, target, agentImage) });
   },
 };
 
@@ -76,7 +76,7 @@ export const renewJob: BackupRule = {
     // An existing Job is not deleted for a new one that cannot be created.
     if (stateOf(taking.job) === "active" && lackOfSource(snapshot) !== undefined) return undefined;
     const because = `Job ${taking.job.metadata.name} is replaced: ${otherReach(snapshot)}`;
-    return step("renew-job", because, { do: "deleteJob", job: taking.job });
+    return step(because, { do: "deleteJob", job: taking.job });
   },
 };
 
@@ -90,6 +90,6 @@ export const awaitJob: BackupRule = {
     if (snapshot.taking === undefined) return undefined;
     const { reason, message } = verdictOf(snapshot);
     const isTrouble = ["PodRefused", "SecretMissing", "ImageUnavailable", "Retrying"].includes(reason);
-    return wait("await-job", message, AWAIT_JOB_RECHECK_MS, { warn: isTrouble });
+    return wait(message, AWAIT_JOB_RECHECK_MS, { warn: isTrouble });
   },
 };

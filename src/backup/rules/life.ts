@@ -12,7 +12,7 @@ export const stopJob: BackupRule = {
     if (!hasEnded(snapshot) || taking === undefined || !isOwned(snapshot, taking.job)) return undefined;
     const { job } = taking;
     if (stateOf(job) !== "active" || job.metadata.deletionTimestamp !== undefined) return undefined;
-    return step("stop-job", `the backup was given up; Job ${job.metadata.name} is deleted`, { do: "deleteJob", job });
+    return step(`the backup was given up; Job ${job.metadata.name} is deleted`, { do: "deleteJob", job });
   },
 };
 
@@ -32,7 +32,7 @@ export const backupCompleted: BackupRule = {
   name: "backup-completed",
   decide(snapshot) {
     const { phase, message } = verdictOf(snapshot);
-    return phase === "Completed" ? wait("backup-completed", message, RECHECK_MS) : undefined;
+    return phase === "Completed" ? wait(message, RECHECK_MS) : undefined;
   },
 };
 
@@ -41,6 +41,6 @@ export const backupFailed: BackupRule = {
   name: "backup-failed",
   decide(snapshot) {
     const { phase, reason, message } = verdictOf(snapshot);
-    return phase === "Failed" ? wait("backup-failed", `${reason}: ${message}`, RECHECK_MS, { warn: true }) : undefined;
+    return phase === "Failed" ? wait(`${reason}: ${message}`, RECHECK_MS, { warn: true }) : undefined;
   },
 };

@@ -12,7 +12,7 @@ export const awaitSource: BackupRule = {
   decide(snapshot) {
     if (snapshot.taking !== undefined) return undefined;
     const lack = lackOfSource(snapshot);
-    return lack === undefined ? undefined : wait("await-source", lack.message, AWAIT_SOURCE_RECHECK_MS, { warn: true });
+    return lack === undefined ? undefined : wait(lack.message, AWAIT_SOURCE_RECHECK_MS, { warn: true });
   },
 };
 
@@ -25,6 +25,6 @@ export const awaitClaim: BackupRule = {
   decide(snapshot) {
     if (snapshot.taking !== undefined) return undefined;
     const lack = lackOfClaim(snapshot);
-    return lack === undefined ? undefined : wait("await-claim", lack.message, AWAIT_CLAIM_RECHECK_MS, { warn: true });
+    return lack === undefined ? undefined : wait(lack.message, AWAIT_CLAIM_RECHECK_MS, { warn: true });
   },
 };

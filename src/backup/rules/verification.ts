@@ -16,7 +16,7 @@ export const stopVerification: BackupRule = {
     if (!hasEnded(snapshot) || isToBeVerified(snapshot)) return undefined;
     const { job } = verifying;
     if (stateOf(job) !== "active" || job.metadata.deletionTimestamp !== undefined) return undefined;
-    return step("stop-verification", `the verification was given up; Job ${job.metadata.name} is deleted`, {
+    return step(`the verification was given up; Job ${job.metadata.name} is deleted`, {
       do: "deleteJob",
       job,
     });
@@ -35,14 +35,10 @@ export const verifyObject: BackupRule = {
     const [target, etcd] = [targetOf(snapshot), etcdImageOf(snapshot)];
     if (typeof target === "string" || etcd === undefined || lackOfClaim(snapshot) !== undefined) return undefined;
     const job = verificationJob(snapshot, target, agentImage, etcd);
-    return step(
-      "verify-object",
-      `spec.verification.mode is Restore: ${target.url} is restored to a throw-away etcd and compared`,
-      {
-        do: "createVerificationJob",
-        job,
-      },
-    );
+    return step(`spec.verification.mode is Restore: ${target.url} is restored to a throw-away etcd and compared`, {
+      do: "createVerificationJob",
+      job,
+    });
   },
 };
 
@@ -58,12 +54,12 @@ export const awaitVerification: BackupRule = {
     const verification = verificationOf(snapshot);
     if (verification === undefined) return undefined;
     const { status, reason, message } = verification;
-    if (status === "True") return wait("await-verification", message, TOLD_RECHECK_MS);
+    if (status === "True") return wait(message, TOLD_RECHECK_MS);
     if (status === "False")
-      return wait("await-verification", `the object failed its verification: ${reason}: ${message}`, TOLD_RECHECK_MS, {
+      return wait(`the object failed its verification: ${reason}: ${message}`, TOLD_RECHECK_MS, {
         warn: true,
       });
-    return wait("await-verification", message, AWAIT_VERIFICATION_RECHECK_MS, {
+    return wait(message, AWAIT_VERIFICATION_RECHECK_MS, {
       warn: reason !== "Verifying" && reason !== "PodPending",
     });
   },

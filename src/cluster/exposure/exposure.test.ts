@@ -117,7 +117,7 @@ describe("await-network-policy", () => {
     const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
     const told = rule.decide({ ...wanted, peers: [], networkPolicy: live });
     const because = `no member is created before a NetworkPolicy limits access to it: ${why}`;
-    const waits = { next: "wait", rule: "await-network-policy", because, recheckAfterMs: 5_000, warn: true };
+    const waits = { next: "wait", because, recheckAfterMs: 5_000, warn: true };
     expect(told).toEqual(why === undefined ? undefined : waits);
   });
 

@@ -7,13 +7,12 @@ import { notice, type Opinion, step } from "#runtime/decide.ts";
 
 /** The step that creates or corrects the Service. One with another owner is left alone and reported. */
 export function keepService(
-  rule: string,
   snapshot: ClusterSnapshot,
   { live, wanted, because }: { live: Service | undefined; wanted: Draft<Service>; because: string },
 ): Opinion<ClusterStep> | undefined {
   const { name } = wanted.metadata;
-  if (live === undefined) return step(rule, `Service ${name} ${because}`, { do: "createService", service: wanted });
-  if (!isOwned(snapshot, live)) return notice(rule, takenText(live));
+  if (live === undefined) return step(`Service ${name} ${because}`, { do: "createService", service: wanted });
+  if (!isOwned(snapshot, live)) return notice(takenText(live));
   if (!serviceDiffers(live, wanted)) return undefined;
-  return step(rule, `Service ${name} differs from what is wanted`, { do: "replaceService", live, service: wanted });
+  return step(`Service ${name} differs from what is wanted`, { do: "replaceService", live, service: wanted });
 }

@@ -6,7 +6,7 @@ import { type Plan, wait } from "#runtime/decide.ts";
 import { stalled } from "./stalled.ts";
 
 const settled: Plan<ClusterStep> = { next: "settled" };
-const waits = (rule: string): Plan<ClusterStep> => wait(rule, "m", 1);
+const waits = (rule: string): Plan<ClusterStep> => ({ rule: rule, ...wait("m", 1) });
 const stopped = withStop(wanting(NEWER), "my-etcd-2");
 const deleted = cluster();
 const going = {

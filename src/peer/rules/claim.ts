@@ -38,7 +38,7 @@ export const releaseClaim: PeerRule = {
     const isPutAside = own?.metadata.labels?.[QUARANTINE_LABEL] !== undefined;
     const isGoing = finalizer === CLEANUP_FINALIZER && isClaimGoing(removal) && !isPutAside;
     if (isGoing && own !== undefined && own.metadata.deletionTimestamp === undefined) {
-      return step("release-claim", `${name} was removed (${removal}): its claim is deleted`, {
+      return step(`${name} was removed (${removal}): its claim is deleted`, {
         do: "deleteClaim",
         claim: own,
       });
@@ -49,14 +49,14 @@ export const releaseClaim: PeerRule = {
       own.metadata.labels?.[QUARANTINE_LABEL] === undefined
     ) {
       const reason = `${name} is no longer a member of cluster ${peer.spec.clusterID}`;
-      return step("release-claim", `${reason}: its claim is quarantined`, {
+      return step(`${reason}: its claim is quarantined`, {
         do: "quarantineClaim",
         claim: own,
         reason,
         at: rfc3339(snapshot.takenAtMs),
       });
     }
-    return step("release-claim", `nothing is left to do for the claim of ${name}`, { do: "releasePeer", finalizer });
+    return step(`nothing is left to do for the claim of ${name}`, { do: "releasePeer", finalizer });
   },
 };
 
@@ -69,7 +69,7 @@ export const claimsUnclear: PeerRule = {
     const clusterID = claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION];
     const origin = clusterID === undefined ? "of unknown origin" : `of cluster ${clusterID}`;
     const because = `claim ${claim.metadata.name} holds data ${origin}, not of cluster ${peer.spec.clusterID}; delete it if that data is not needed`;
-    return wait("claims-unclear", because, 10_000, { warn: true });
+    return wait(because, 10_000, { warn: true });
   },
 };
 
@@ -86,7 +86,7 @@ export const annotateClaim: PeerRule = {
     const recorded = claim.metadata.annotations?.[PEER_SCHEME_ANNOTATION] === "https" ? "https" : "http";
     if (recorded === scheme) return undefined;
     const because = `${peer.metadata.name} is reached by ${scheme}, and its claim records ${recorded}`;
-    return step("annotate-claim", because, {
+    return step(because, {
       do: "annotateClaim",
       claim,
       annotations: { [PEER_SCHEME_ANNOTATION]: scheme === "https" ? scheme : null },
@@ -106,7 +106,7 @@ export const labelClaim: PeerRule = {
     const isWhole = Object.entries(labels).every(([key, value]) => claim.metadata.labels?.[key] === value);
     if (isWhole) return undefined;
     const because = `the labels of claim ${claim.metadata.name} were changed`;
-    return step("label-claim", because, { do: "labelClaim", claim, labels });
+    return step(because, { do: "labelClaim", claim, labels });
   },
 };
 
@@ -120,7 +120,7 @@ export const createClaim: PeerRule = {
     if (snapshot.claim !== undefined || hasJoined(snapshot)) return undefined;
     // A user may restore a claim that was lost during the sleep until the cluster wakes.
     if (snapshot.isAsleep) return undefined;
-    return step("create-claim", `${snapshot.peer.metadata.name} keeps its data on a claim of its own name`, {
+    return step(`${snapshot.peer.metadata.name} keeps its data on a claim of its own name`, {
       do: "createClaim",
       claim: volumeClaim(snapshot),
     });
@@ -138,7 +138,7 @@ export const recordRelease: PeerRule = {
     const release = answeredRelease(snapshot);
     if (claim === undefined || release === undefined || !isOwnClaim(snapshot, claim)) return undefined;
     if (claim.metadata.annotations?.[CLAIM_RELEASE_ANNOTATION] === release) return undefined;
-    return step("record-release", `${peer.metadata.name} runs etcd ${release}`, {
+    return step(`${peer.metadata.name} runs etcd ${release}`, {
       do: "annotateClaim",
       claim,
       annotations: { [CLAIM_RELEASE_ANNOTATION]: release },
@@ -166,7 +166,7 @@ export const claimDisowned: PeerRule = {
     const isSilent = claim.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === undefined;
     const says = isSilent ? "is no longer annotated" : "is annotated otherwise than";
     const because = `claim ${claim.metadata.name} ${says} that it holds the data of cluster ${peer.spec.clusterID}, member ${peer.spec.memberID}; set its annotations ${CLAIM_CLUSTER_ID_ANNOTATION} and ${CLAIM_MEMBER_ID_ANNOTATION} back if it does`;
-    return wait("claim-disowned", because, 10_000, { warn: true });
+    return wait(because, 10_000, { warn: true });
   },
 };
 
@@ -179,6 +179,6 @@ export const claimLost: PeerRule = {
   decide(snapshot) {
     if (snapshot.claim !== undefined || !hasJoined(snapshot)) return undefined;
     const because = `the claim of ${snapshot.peer.metadata.name} does not exist, so the member's data is lost; the member must be replaced`;
-    return wait("claim-lost", because, 30_000, { warn: true });
+    return wait(because, 30_000, { warn: true });
   },
 };

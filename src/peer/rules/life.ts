@@ -7,7 +7,7 @@ export const paused: PeerRule = {
   name: "paused",
   decide({ pausedBy }) {
     if (pausedBy === undefined) return undefined;
-    return wait("paused", `the EtcdCluster is paused, so the operator changes nothing: ${pausedBy}`, 10_000);
+    return wait(`the EtcdCluster is paused, so the operator changes nothing: ${pausedBy}`, 10_000);
   },
 };
 
@@ -32,6 +32,6 @@ export const asleep: PeerRule = {
     if (!isAsleep) return undefined;
     return pod === undefined || isOver(pod)
       ? { next: "settled" }
-      : wait("asleep", `its cluster sleeps; pod ${pod.metadata.name} has yet to stop`, RECHECK_MS);
+      : wait(`its cluster sleeps; pod ${pod.metadata.name} has yet to stop`, RECHECK_MS);
   },
 };

@@ -30,7 +30,7 @@ export const awaitMember: PeerRule = {
     const { pod, takenAtMs } = snapshot;
     const againMs =
       pod === undefined ? RECHECK.firstMs : recheckMs(startedMsAgo(pod, ETCD_CONTAINER, takenAtMs), RECHECK);
-    return wait("await-member", because, againMs);
+    return wait(because, againMs);
   },
 };
 
@@ -58,10 +58,10 @@ export const awaitMembership: PeerRule = {
     if (peer.spec.clusterID === undefined) {
       const because =
         "no EtcdCluster has created this EtcdPeer; create an EtcdCluster, which creates its EtcdPeers itself";
-      return wait("await-membership", because, 30_000, { warn: true });
+      return wait(because, 30_000, { warn: true });
     }
     if (peer.spec.bootstrap?.initialClusterState !== "Existing" || peer.spec.memberID !== undefined) return undefined;
-    return wait("await-membership", "etcd has not added the member yet", 30_000);
+    return wait("etcd has not added the member yet", 30_000);
   },
 };
 
@@ -75,7 +75,7 @@ export const replicaSetTaken: PeerRule = {
     const { replicaSet } = snapshot;
     if (replicaSet === undefined || isOwned(snapshot, replicaSet)) return undefined;
     const because = `ReplicaSet ${replicaSet.metadata.name} already exists: ${controllerText(replicaSet)}`;
-    return wait("replica-set-taken", because, 2_000, { warn: true });
+    return wait(because, 2_000, { warn: true });
   },
 };
 
@@ -89,7 +89,7 @@ export const replicaSetRule: PeerRule = {
     if (live === undefined) {
       // The rules claim-lost and claim-disowned report it.
       if (claim === undefined || (isOtherClaim && hasJoined(snapshot))) return undefined;
-      return step("replica-set", `ReplicaSet ${name} keeps the member's pod running`, {
+      return step(`ReplicaSet ${name} keeps the member's pod running`, {
         do: "createReplicaSet",
         replicaSet: replicaSet(snapshot),
       });
@@ -101,10 +101,10 @@ export const replicaSetRule: PeerRule = {
     const wanted = withReplicas(replicaSet(snapshot), replicas);
     if (snapshot.isAsleep && live.spec?.replicas !== 0) {
       const because = `the pod of ${name} stops: spec.replicas of its EtcdCluster is 0`;
-      return step("replica-set", because, { do: "replaceReplicaSet", live, replicaSet: wanted });
+      return step(because, { do: "replaceReplicaSet", live, replicaSet: wanted });
     }
     const why = hasJoined(snapshot) ? "can restart the member but never bootstrap it" : "match the EtcdPeer";
-    return step("replica-set", `the next pods of ${name} ${why}`, {
+    return step(`the next pods of ${name} ${why}`, {
       do: "replaceReplicaSet",
       live,
       replicaSet: wanted,
@@ -127,7 +127,7 @@ export const fencePod: PeerRule = {
     if (pod === undefined || pod.metadata.deletionTimestamp !== undefined || !hasJoined(snapshot)) return undefined;
     if (pod.metadata.annotations?.[INITIAL_CLUSTER_ANNOTATION] === FENCE) return undefined;
     const because = `the next start of the container in ${pod.metadata.name} must not bootstrap`;
-    return step("fence-pod", because, { do: "annotatePod", pod, annotations: startAnnotations(snapshot) });
+    return step(because, { do: "annotatePod", pod, annotations: startAnnotations(snapshot) });
   },
 };
 
@@ -143,7 +143,7 @@ export const noteRevision: PeerRule = {
       return undefined;
     const because = `${pod.metadata.name} has no revision annotation yet`;
     const annotations = { [REVISION_ANNOTATION]: revisionOf(peer.spec) };
-    return step("note-revision", because, { do: "annotatePod", pod, annotations });
+    return step(because, { do: "annotatePod", pod, annotations });
   },
 };
 
@@ -155,6 +155,6 @@ export const awaitPod: PeerRule = {
   name: "await-pod",
   decide(snapshot) {
     const why = whyNotReady(snapshot);
-    return why === undefined ? undefined : wait("await-pod", why, RECHECK_MS, { warn: isInTrouble(snapshot) });
+    return why === undefined ? undefined : wait(why, RECHECK_MS, { warn: isInTrouble(snapshot) });
   },
 };

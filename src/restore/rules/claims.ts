@@ -33,7 +33,7 @@ export const identifyClaims: RestoreRule = {
     if (next?.claim === undefined) return undefined;
     const because = `all claims are filled; the identity of the member is written to claim ${next.name}`;
     const annotations = identityAnnotations(snapshot.restore, next.name);
-    return step("identify-claims", because, { do: "tellClaim", claim: next.claim, annotations });
+    return step(because, { do: "tellClaim", claim: next.claim, annotations });
   },
 };
 
@@ -56,7 +56,7 @@ export const stopJobs: RestoreRule = {
         (each) => each !== undefined && stateOf(each) === "active" && each.metadata.deletionTimestamp === undefined,
       );
     if (job === undefined) return undefined;
-    return step("stop-jobs", `the restore was given up; Job ${job.metadata.name} is ended`, { do: "deleteJob", job });
+    return step(`the restore was given up; Job ${job.metadata.name} is ended`, { do: "deleteJob", job });
   },
 };
 
@@ -72,7 +72,7 @@ export const deleteClaims: RestoreRule = {
     const claim = untoldClaims(snapshot).find(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (claim === undefined) return undefined;
     const because = `the restore was given up; claim ${claim.metadata.name}, which no cluster uses, is deleted`;
-    return step("delete-claims", because, { do: "deleteClaim", claim });
+    return step(because, { do: "deleteClaim", claim });
   },
 };
 
@@ -84,7 +84,7 @@ export const createClaim: RestoreRule = {
     const next = snapshot.members.find(({ claim }) => claim === undefined);
     if (next === undefined) return undefined;
     const because = `the snapshot is restored to one claim per member; ${next.name} is missing`;
-    return step("create-claim", because, { do: "createClaim", claim: restoredClaim(snapshot, next.name) });
+    return step(because, { do: "createClaim", claim: restoredClaim(snapshot, next.name) });
   },
 };
 
@@ -102,7 +102,7 @@ export const fillClaim: RestoreRule = {
     if (next === undefined) return undefined;
     const job = restoreJob(snapshot, next, object, agentImage);
     const because = `claim ${next.name} is filled with the snapshot ${object.target.url}`;
-    return step("fill-claim", because, { do: "createJob", job, member: next.name });
+    return step(because, { do: "createJob", job, member: next.name });
   },
 };
 
@@ -116,6 +116,6 @@ export const awaitClaims: RestoreRule = {
     if (isComplete(snapshot)) return undefined;
     const { reason, message } = verdictOf(snapshot);
     const isTrouble = ["PodRefused", "SecretMissing", "ImageUnavailable", "Retrying"].includes(reason);
-    return wait("await-claims", message, RECHECK_MS, { warn: isTrouble });
+    return wait(message, RECHECK_MS, { warn: isTrouble });
   },
 };

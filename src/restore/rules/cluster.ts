@@ -11,7 +11,7 @@ export const createCluster: RestoreRule = {
     if (snapshot.cluster !== undefined || askingCluster(snapshot) !== undefined) return undefined;
     const cluster = restoredCluster(snapshot);
     const because = `all claims are filled; EtcdCluster ${cluster.metadata.name} is created from them`;
-    return step("create-cluster", because, { do: "createCluster", cluster });
+    return step(because, { do: "createCluster", cluster });
   },
 };
 
@@ -22,6 +22,6 @@ const RECHECK_MS = 2_000;
 export const awaitCluster: RestoreRule = {
   name: "await-cluster",
   decide(snapshot) {
-    return wait("await-cluster", verdictOf(snapshot).message, RECHECK_MS);
+    return wait(verdictOf(snapshot).message, RECHECK_MS);
   },
 };

@@ -9,7 +9,7 @@ export const releaseRestore: RestoreRule = {
   name: "release-restore",
   decide(snapshot) {
     if (!isHeld(snapshot) || !(hasEnded(snapshot) || isDeleting(snapshot))) return undefined;
-    return step("release-restore", "no unused claim is left", { do: "releaseRestore" });
+    return step("no unused claim is left", { do: "releaseRestore" });
   },
 };
 
@@ -29,7 +29,7 @@ export const clearJobs: RestoreRule = {
       .find((each) => each !== undefined && each.metadata.deletionTimestamp === undefined);
     if (job === undefined) return undefined;
     const because = `the restore has ended; Job ${job.metadata.name} is deleted, since its pods hold claims`;
-    return step("clear-jobs", because, { do: "deleteJob", job });
+    return step(because, { do: "deleteJob", job });
   },
 };
 
@@ -69,7 +69,7 @@ export const restoreCompleted: RestoreRule = {
   name: "restore-completed",
   decide(snapshot) {
     const { phase, message } = verdictOf(snapshot);
-    return phase === "Completed" ? wait("restore-completed", message, RECHECK_MS) : undefined;
+    return phase === "Completed" ? wait(message, RECHECK_MS) : undefined;
   },
 };
 
@@ -78,7 +78,7 @@ export const restoreFailed: RestoreRule = {
   name: "restore-failed",
   decide(snapshot) {
     const { phase, reason, message } = verdictOf(snapshot);
-    return phase === "Failed" ? wait("restore-failed", `${reason}: ${message}`, RECHECK_MS, { warn: true }) : undefined;
+    return phase === "Failed" ? wait(`${reason}: ${message}`, RECHECK_MS, { warn: true }) : undefined;
   },
 };
 
@@ -90,7 +90,7 @@ export const holdRestore: RestoreRule = {
   holds: true,
   decide(snapshot) {
     if (isHeld(snapshot) || isComplete(snapshot)) return undefined;
-    return step("hold-restore", "the EtcdRestore is kept until its claims are filled or deleted", {
+    return step("the EtcdRestore is kept until its claims are filled or deleted", {
       do: "holdRestore",
     });
   },

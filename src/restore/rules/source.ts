@@ -12,7 +12,7 @@ export const awaitPlace: RestoreRule = {
   name: "await-place",
   decide(snapshot) {
     const lack = isComplete(snapshot) ? undefined : lackOfPlace(snapshot);
-    return lack === undefined ? undefined : wait("await-place", lack.message, AWAIT_PLACE_RECHECK_MS, { warn: true });
+    return lack === undefined ? undefined : wait(lack.message, AWAIT_PLACE_RECHECK_MS, { warn: true });
   },
 };
 
@@ -32,7 +32,7 @@ export const awaitSource: RestoreRule = {
     if (isComplete(snapshot) || isStarted(snapshot)) return undefined;
     const lack = lackBefore(snapshot);
     if (lack === undefined) return undefined;
-    return wait("await-source", lack.message, AWAIT_SOURCE_RECHECK_MS, { warn: lack.reason !== "BackupNotCompleted" });
+    return wait(lack.message, AWAIT_SOURCE_RECHECK_MS, { warn: lack.reason !== "BackupNotCompleted" });
   },
 };
 
@@ -42,6 +42,6 @@ export const awaitImage: RestoreRule = {
   decide(snapshot) {
     if (snapshot.agentImage !== undefined || isComplete(snapshot)) return undefined;
     const because = "the operator does not know its own image, which the Jobs run: set --agent-image";
-    return wait("await-image", because, 60_000, { warn: true });
+    return wait(because, 60_000, { warn: true });
   },
 };

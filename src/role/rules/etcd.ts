@@ -14,9 +14,7 @@ export const awaitEtcd: RoleRule = {
   name: "await-etcd",
   decide({ access, found }) {
     const dark = [access, found].find(({ is }) => is === "unknown");
-    return dark?.is === "unknown"
-      ? wait("await-etcd", `etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS)
-      : undefined;
+    return dark?.is === "unknown" ? wait(`etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS) : undefined;
   },
 };
 
@@ -31,7 +29,7 @@ export const nameTaken: RoleRule = {
   name: "name-taken",
   decide(snapshot) {
     const because = whyTaken(claimOf(snapshot));
-    return because === undefined ? undefined : wait("name-taken", because, NAME_TAKEN_RECHECK_MS, { warn: true });
+    return because === undefined ? undefined : wait(because, NAME_TAKEN_RECHECK_MS, { warn: true });
   },
 };
 
@@ -47,7 +45,7 @@ export const claimRole: RoleRule = {
     const { name, found, cluster } = claim;
     const how = found.is === "present" ? "taken over" : "created";
     const clusterID = clusterIdOf(cluster);
-    return step("claim-role", `role ${name} is about to be ${how}`, { do: "claimRole", name, clusterID });
+    return step(`role ${name} is about to be ${how}`, { do: "claimRole", name, clusterID });
   },
 };
 
@@ -56,7 +54,7 @@ export const addRole: RoleRule = {
   name: "add-role",
   decide({ role, found }) {
     const name = roleNameOf(role);
-    return found.is === "absent" ? step("add-role", `role ${name} is not in etcd`, { do: "addRole", name }) : undefined;
+    return found.is === "absent" ? step(`role ${name} is not in etcd`, { do: "addRole", name }) : undefined;
   },
 };
 
@@ -69,7 +67,7 @@ export const grantPermission: RoleRule = {
     if (permission === undefined) return undefined;
     const name = roleNameOf(role);
     const because = `role ${name} lacks ${permissionText(permission)} in etcd`;
-    return step("grant-permission", because, { do: "grantPermission", name, permission });
+    return step(because, { do: "grantPermission", name, permission });
   },
 };
 
@@ -82,6 +80,6 @@ export const revokePermission: RoleRule = {
     if (range === undefined) return undefined;
     const name = roleNameOf(role);
     const because = `role ${name} has ${permissionText(range)} in etcd, which the spec does not list`;
-    return step("revoke-permission", because, { do: "revokePermission", name, range });
+    return step(because, { do: "revokePermission", name, range });
   },
 };

@@ -17,7 +17,7 @@ export const releaseRole: RoleRule = {
     if (!isHeld(claim)) return { next: "settled" };
     const isOver = snapshot.found.is === "absent" && snapshot.access.is === "present";
     const because = whyLeft(claim) ?? (isOver ? "its role no longer exists in etcd" : undefined);
-    return because === undefined ? undefined : step("release-role", because, { do: "releaseRole" });
+    return because === undefined ? undefined : step(because, { do: "releaseRole" });
   },
 };
 
@@ -29,7 +29,7 @@ export const awaitCluster: RoleRule = {
   name: "await-cluster",
   decide({ role, cluster }) {
     const hindrance = hindranceOf(role.spec.clusterRef.name, cluster);
-    return hindrance && wait("await-cluster", hindrance.because, RECHECK_MS);
+    return hindrance && wait(hindrance.because, RECHECK_MS);
   },
 };
 
@@ -39,7 +39,7 @@ export const deleteRole: RoleRule = {
   decide(snapshot) {
     if (!isDeleting({ object: snapshot.role })) return undefined;
     const name = roleNameOf(snapshot.role);
-    return step("delete-role", `role ${name} is deleted in etcd with its EtcdRole`, { do: "deleteRole", name });
+    return step(`role ${name} is deleted in etcd with its EtcdRole`, { do: "deleteRole", name });
   },
 };
 
@@ -48,6 +48,6 @@ export const holdRole: RoleRule = {
   name: "hold-role",
   decide(snapshot) {
     if (isHeld(claimOf(snapshot))) return undefined;
-    return step("hold-role", "its role in etcd is deleted before it", { do: "holdRole" });
+    return step("its role in etcd is deleted before it", { do: "holdRole" });
   },
 };

@@ -51,7 +51,7 @@ export const endArchive: ScheduleRule = {
     const because = whyItGoes(archive, snapshot);
     if (because === undefined) return undefined;
     const text = `EtcdBackup ${archive.metadata.name}, which stores changes, is deleted: ${because}`;
-    return step("end-archive", text, { do: "deleteBackup", backup: archive, keepers: [] });
+    return step(text, { do: "deleteBackup", backup: archive, keepers: [] });
   },
 };
 
@@ -63,16 +63,16 @@ export const beginArchive: ScheduleRule = {
     if (backup === undefined) return undefined;
     if (archiveNamesake !== undefined) {
       const because = `spec.archive waits: EtcdBackup ${archiveNamesake.metadata.name} exists, and was not made by this schedule; delete it and a new one is created, which keeps what is stored`;
-      return notice("begin-archive", because);
+      return notice(because);
     }
     // Two archives in one place would prune each other's objects, and mistake them for their own.
     if (rival !== undefined) {
       const waits = archive === undefined ? "waits: " : "is not safe: ";
       const because = `spec.archive ${waits}EtcdBackup ${rival.metadata.name} stores the same etcd's changes in the same place; give one of the two another prefix, or another path on its volume. If the schedule of that EtcdBackup is gone, delete the EtcdBackup: the stored changes stay`;
-      return notice("begin-archive", because);
+      return notice(because);
     }
     if (archive !== undefined) return undefined;
-    return step("begin-archive", "spec.archive is set: changes are stored as they happen", {
+    return step("spec.archive is set: changes are stored as they happen", {
       do: "createBackup",
       backup,
     });
@@ -128,6 +128,6 @@ export const closeGap: ScheduleRule = {
     const { lastMs, made } = runsOf(snapshot);
     if (lastMs !== undefined && nowMs <= lastMs) return undefined;
     const because = `changes are stored from revision ${from} on, and no backup covers what is before (${rfc3339(nowMs)})`;
-    return step("close-gap", because, { do: "createBackup", backup: backupFor(snapshot, nowMs, made) });
+    return step(because, { do: "createBackup", backup: backupFor(snapshot, nowMs, made) });
   },
 };

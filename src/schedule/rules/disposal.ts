@@ -13,7 +13,7 @@ export const keepOrphaned: ScheduleRule = {
   decide({ left: [backup] }) {
     if (backup === undefined) return undefined;
     const because = `the schedule that marked the object of EtcdBackup ${backup.metadata.name} for deletion is gone; the object stays`;
-    return step("keep-orphaned", because, { do: "keepObject", backup });
+    return step(because, { do: "keepObject", backup });
   },
 };
 
@@ -28,7 +28,7 @@ export const keepObject: ScheduleRule = {
     );
     if (backup === undefined) return undefined;
     const because = `the object of EtcdBackup ${backup.metadata.name} is kept after all`;
-    return step("keep-object", because, { do: "keepObject", backup });
+    return step(because, { do: "keepObject", backup });
   },
 };
 
@@ -43,7 +43,7 @@ export const deleteBackup: ScheduleRule = {
     if (next === undefined) return undefined;
     const { backup, keepers, because } = next;
     const text = `EtcdBackup ${backup.metadata.name} is deleted: ${because}`;
-    return step("delete-backup", text, { do: "deleteBackup", backup, keepers });
+    return step(text, { do: "deleteBackup", backup, keepers });
   },
 };
 
@@ -61,6 +61,6 @@ export const releaseObject: ScheduleRule = {
     if (next === undefined) return undefined;
     const { backup, keepers, because } = next;
     const text = `the object of EtcdBackup ${backup.metadata.name} will be deleted with it: ${because}`;
-    return step("release-object", text, { do: "giveObject", backup, keepers });
+    return step(text, { do: "giveObject", backup, keepers });
   },
 };

@@ -15,7 +15,7 @@ export const deleting: ScheduleRule = {
     const backup = backups.find((each) => isMarked(each) && !isDeleting(each));
     if (backup === undefined) return { next: "settled" };
     const because = `the schedule is being deleted, and the object of EtcdBackup ${backup.metadata.name} stays`;
-    return step("deleting", because, { do: "keepObject", backup });
+    return step(because, { do: "keepObject", backup });
   },
 };
 
@@ -27,6 +27,6 @@ export const refuseSchedule: ScheduleRule = {
   name: "refuse-schedule",
   decide(snapshot) {
     const calendar = calendarFor(snapshot);
-    return typeof calendar === "string" ? wait("refuse-schedule", calendar, RECHECK_MS, { warn: true }) : undefined;
+    return typeof calendar === "string" ? wait(calendar, RECHECK_MS, { warn: true }) : undefined;
   },
 };

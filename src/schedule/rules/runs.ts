@@ -14,7 +14,7 @@ export const restartCount: ScheduleRule = {
   decide(snapshot) {
     const { suspend, schedule } = snapshot.schedule.spec;
     if (suspend || runsOf(snapshot).sinceMs !== undefined) return undefined;
-    return wait("restart-count", `due times of ${schedule} count from now on`, STATUS_RECHECK_MS);
+    return wait(`due times of ${schedule} count from now on`, STATUS_RECHECK_MS);
   },
 };
 
@@ -24,11 +24,7 @@ export const recordRun: ScheduleRule = {
   decide(snapshot) {
     const { dueMs } = runsOf(snapshot);
     if (dueMs === undefined || !isMade(snapshot)) return undefined;
-    return wait(
-      "record-run",
-      `EtcdBackup ${dueName(snapshot.schedule, dueMs)} was made and is recorded`,
-      STATUS_RECHECK_MS,
-    );
+    return wait(`EtcdBackup ${dueName(snapshot.schedule, dueMs)} was made and is recorded`, STATUS_RECHECK_MS);
   },
 };
 
@@ -41,7 +37,7 @@ export const replaceBackup: ScheduleRule = {
     const backup = snapshot.backups.find(isActive);
     if (backup === undefined) return undefined;
     const because = `EtcdBackup ${backup.metadata.name} has not ended, and the next one is due`;
-    return step("replace-backup", because, { do: "deleteBackup", backup, keepers: [] });
+    return step(because, { do: "deleteBackup", backup, keepers: [] });
   },
 };
 
@@ -54,7 +50,7 @@ export const createBackup: ScheduleRule = {
     if (dueMs === undefined || namesake !== undefined) return undefined;
     if (schedule.spec.concurrencyPolicy !== "Allow" && backups.some(isActive)) return undefined;
     const because = `a backup was due at ${rfc3339(dueMs)}`;
-    return step("create-backup", because, { do: "createBackup", backup: backupFor(snapshot, dueMs, made) });
+    return step(because, { do: "createBackup", backup: backupFor(snapshot, dueMs, made) });
   },
 };
 
@@ -70,11 +66,7 @@ export const awaitBackup: ScheduleRule = {
   decide(snapshot) {
     const active = snapshot.backups.find(isActive);
     if (active === undefined || runsOf(snapshot).dueMs === undefined) return undefined;
-    return wait(
-      "await-backup",
-      `a backup is due, but EtcdBackup ${active.metadata.name} has not ended`,
-      AWAIT_BACKUP_RECHECK_MS,
-    );
+    return wait(`a backup is due, but EtcdBackup ${active.metadata.name} has not ended`, AWAIT_BACKUP_RECHECK_MS);
   },
 };
 
@@ -87,7 +79,7 @@ export const nameTaken: ScheduleRule = {
   decide({ namesake }) {
     if (namesake === undefined) return undefined;
     const because = `EtcdBackup ${namesake.metadata.name} exists already, and was not made by this schedule`;
-    return wait("name-taken", because, NAME_TAKEN_RECHECK_MS, { warn: true });
+    return wait(because, NAME_TAKEN_RECHECK_MS, { warn: true });
   },
 };
 
@@ -106,7 +98,7 @@ export const clusterAsleep: ScheduleRule = {
     const { heldMs } = runsOf(snapshot);
     if (heldMs === undefined || !isClusterAsleep(snapshot)) return undefined;
     const because = `EtcdCluster ${snapshot.cluster?.metadata.name} sleeps; the backup that was due at ${rfc3339(heldMs)} waits until it is woken`;
-    return wait("cluster-asleep", because, CLUSTER_ASLEEP_RECHECK_MS);
+    return wait(because, CLUSTER_ASLEEP_RECHECK_MS);
   },
 };
 

@@ -22,7 +22,7 @@ export const bindingExpires: UserRule = {
   name: "binding-expires",
   decide(snapshot) {
     const notices = [...endingOf(snapshot), ...renewalTrouble(snapshot)];
-    return notices.length === 0 ? undefined : notice("binding-expires", notices.join("; "));
+    return notices.length === 0 ? undefined : notice(notices.join("; "));
   },
 };
 
@@ -55,7 +55,7 @@ export const renewBinding: UserRule = {
     const wish = refusalOf(snapshot) === undefined ? renewalWish(snapshot) : undefined;
     if (wish === undefined) return undefined;
     const because = `Secret ${wish.draft.metadata.name} is written: ${wish.because}`;
-    return step("renew-binding", because, { do: "writeBinding", wish });
+    return step(because, { do: "writeBinding", wish });
   },
 };
 
@@ -69,7 +69,7 @@ export const publishTrust: UserRule = {
     const wish = refusalOf(snapshot) === undefined ? undefined : trustWish(snapshot);
     if (wish === undefined) return undefined;
     const because = `Secret ${wish.draft.metadata.name} is written: ${wish.because}`;
-    return step("publish-trust", because, { do: "writeBinding", wish });
+    return step(because, { do: "writeBinding", wish });
   },
 };
 
@@ -86,11 +86,11 @@ export const bindingTaken: UserRule = {
     if (wouldOverwrite(snapshot)) {
       const name = bindingCertificateName(user.metadata.name);
       const because = `Secret ${name} exists already, and was not issued for this EtcdUser. cert-manager would overwrite it. Delete it, or create another EtcdUser.`;
-      return wait("binding-taken", because, BINDING_TAKEN_RECHECK_MS, { warn: true });
+      return wait(because, BINDING_TAKEN_RECHECK_MS, { warn: true });
     }
     if (binding.is !== "present" || isOwned(snapshot, binding.value)) return undefined;
     const because = `Secret ${binding.value.name} exists, and this EtcdUser has not created it; delete it, or create another EtcdUser`;
-    return wait("binding-taken", because, BINDING_TAKEN_RECHECK_MS, { warn: true });
+    return wait(because, BINDING_TAKEN_RECHECK_MS, { warn: true });
   },
 };
 
@@ -102,7 +102,7 @@ export const requestCertificate: UserRule = {
     const wanted = bindingRequest(user, cluster);
     if (request.is === "present" && !requestDiffers(request.value, wanted)) return undefined;
     const because = `cert-manager is to issue the certificate in Secret ${wanted.metadata.name}`;
-    return step("request-certificate", because, { do: "requestCertificate", request: wanted });
+    return step(because, { do: "requestCertificate", request: wanted });
   },
 };
 
@@ -113,7 +113,7 @@ export const writeBinding: UserRule = {
     const wish = bindingWish(snapshot);
     if (wish === undefined) return undefined;
     const because = `Secret ${wish.draft.metadata.name} is written: ${wish.because}`;
-    return step("write-binding", because, { do: "writeBinding", wish });
+    return step(because, { do: "writeBinding", wish });
   },
 };
 
@@ -127,7 +127,7 @@ export const awaitPassword: UserRule = {
     const own = ownBinding(snapshot);
     if (own?.passwordTrouble === undefined || !hasPassword(snapshot)) return undefined;
     const because = `Secret ${own.name}: ${own.passwordTrouble}; write a shorter one, or remove it so that the operator creates one`;
-    return wait("await-password", because, AWAIT_PASSWORD_RECHECK_MS, { warn: true });
+    return wait(because, AWAIT_PASSWORD_RECHECK_MS, { warn: true });
   },
 };
 
@@ -141,7 +141,7 @@ export const awaitBinding: UserRule = {
     if (binding.is !== "unknown") return undefined;
     const right = missingRightText(binding.why);
     const because = right ?? `the binding Secret could not be read: ${binding.why}`;
-    return wait("await-binding", because, AWAIT_BINDING_RECHECK_MS, { warn: right !== undefined });
+    return wait(because, AWAIT_BINDING_RECHECK_MS, { warn: right !== undefined });
   },
 };
 
@@ -153,7 +153,7 @@ export const awaitCertificate: UserRule = {
   name: "await-certificate",
   decide(snapshot) {
     if (hasCertificate(snapshot)) return undefined;
-    return wait("await-certificate", whyNone(snapshot), AWAIT_CERTIFICATE_RECHECK_MS);
+    return wait(whyNone(snapshot), AWAIT_CERTIFICATE_RECHECK_MS);
   },
 };
 

@@ -13,9 +13,7 @@ export const awaitEtcd: UserRule = {
   name: "await-etcd",
   decide({ access, found, password }) {
     const dark = [access, found, password].find(({ is }) => is === "unknown");
-    return dark?.is === "unknown"
-      ? wait("await-etcd", `etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS)
-      : undefined;
+    return dark?.is === "unknown" ? wait(`etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS) : undefined;
   },
 };
 
@@ -30,7 +28,7 @@ export const nameTaken: UserRule = {
   name: "name-taken",
   decide(snapshot) {
     const because = whyTaken(claimOf(snapshot));
-    return because === undefined ? undefined : wait("name-taken", because, NAME_TAKEN_RECHECK_MS, { warn: true });
+    return because === undefined ? undefined : wait(because, NAME_TAKEN_RECHECK_MS, { warn: true });
   },
 };
 
@@ -46,7 +44,7 @@ export const claimUser: UserRule = {
     const { name, found, cluster } = claim;
     const how = found.is === "present" ? "taken over" : "created";
     const clusterID = clusterIdOf(cluster);
-    return step("claim-user", `user ${name} is about to be ${how}`, { do: "claimUser", name, clusterID });
+    return step(`user ${name} is about to be ${how}`, { do: "claimUser", name, clusterID });
   },
 };
 
@@ -59,7 +57,7 @@ export const revokeRole: UserRule = {
     if (role === undefined) return undefined;
     const name = userNameOf(user);
     const because = `user ${name} has role ${role} in etcd, which the spec does not list`;
-    return step("revoke-role", because, { do: "revokeRole", name, role });
+    return step(because, { do: "revokeRole", name, role });
   },
 };
 
@@ -70,7 +68,7 @@ export const recreateUser: UserRule = {
     if (password.is !== "present" || password.value !== "none") return undefined;
     const name = userNameOf(user);
     const because = `user ${name} was created without a password and needs one: it is deleted and created again`;
-    return step("recreate-user", because, { do: "deleteUser", name });
+    return step(because, { do: "deleteUser", name });
   },
 };
 
@@ -83,10 +81,10 @@ export const addUser: UserRule = {
     if (snapshot.found.is !== "absent") return undefined;
     const name = userNameOf(snapshot.user);
     const because = `user ${name} is not in etcd`;
-    if (!hasPassword(snapshot)) return step("add-user", because, { do: "addUser", name, from: undefined });
+    if (!hasPassword(snapshot)) return step(because, { do: "addUser", name, from: undefined });
     const from = ownBinding(snapshot);
     return from?.hasPassword === true && from.passwordTrouble === undefined
-      ? step("add-user", because, { do: "addUser", name, from })
+      ? step(because, { do: "addUser", name, from })
       : undefined;
   },
 };
@@ -100,7 +98,7 @@ export const setPassword: UserRule = {
     if (from === undefined || password.is !== "present" || password.value !== "differs") return undefined;
     const name = userNameOf(user);
     const because = `user ${name} gets the password of Secret ${from.name}; the previous one becomes invalid`;
-    return step("set-password", because, { do: "setPassword", name, from });
+    return step(because, { do: "setPassword", name, from });
   },
 };
 
@@ -112,7 +110,7 @@ export const grantRole: UserRule = {
     const role = user.spec.roles.find((each) => !found.value.includes(each) && !missingRoles.includes(each));
     if (role === undefined) return undefined;
     const name = userNameOf(user);
-    return step("grant-role", `user ${name} lacks role ${role} in etcd`, { do: "grantRole", name, role });
+    return step(`user ${name} lacks role ${role} in etcd`, { do: "grantRole", name, role });
   },
 };
 
@@ -125,6 +123,6 @@ export const awaitRole: UserRule = {
   decide({ user, missingRoles }) {
     if (missingRoles.length === 0) return undefined;
     const because = `user ${userNameOf(user)} waits for roles of spec.roles that do not exist in etcd: ${missingRoles.join(", ")}`;
-    return wait("await-role", because, AWAIT_ROLE_RECHECK_MS);
+    return wait(because, AWAIT_ROLE_RECHECK_MS);
   },
 };

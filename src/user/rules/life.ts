@@ -17,7 +17,7 @@ export const releaseUser: UserRule = {
     if (!isDeleting(claim)) return undefined;
     if (!isHeld(claim)) return { next: "settled" };
     const because = whyLeft(claim) ?? whyOver(snapshot);
-    return because === undefined ? undefined : step("release-user", because, { do: "releaseUser" });
+    return because === undefined ? undefined : step(because, { do: "releaseUser" });
   },
 };
 
@@ -33,7 +33,7 @@ export const awaitCluster: UserRule = {
   name: "await-cluster",
   decide({ user, cluster }) {
     const hindrance = hindranceOf(user.spec.clusterRef.name, cluster);
-    return hindrance && wait("await-cluster", hindrance.because, AWAIT_CLUSTER_RECHECK_MS);
+    return hindrance && wait(hindrance.because, AWAIT_CLUSTER_RECHECK_MS);
   },
 };
 
@@ -43,7 +43,7 @@ export const deleteUser: UserRule = {
   decide(snapshot) {
     if (!isDeleting({ object: snapshot.user })) return undefined;
     const name = userNameOf(snapshot.user);
-    return step("delete-user", `user ${name} is deleted in etcd with its EtcdUser`, { do: "deleteUser", name });
+    return step(`user ${name} is deleted in etcd with its EtcdUser`, { do: "deleteUser", name });
   },
 };
 
@@ -55,7 +55,7 @@ export const refuseUser: UserRule = {
   name: "refuse-user",
   decide(snapshot) {
     const because = refusalOf(snapshot);
-    return because === undefined ? undefined : wait("refuse-user", because, REFUSE_USER_RECHECK_MS, { warn: true });
+    return because === undefined ? undefined : wait(because, REFUSE_USER_RECHECK_MS, { warn: true });
   },
 };
 
@@ -64,6 +64,6 @@ export const holdUser: UserRule = {
   name: "hold-user",
   decide(snapshot) {
     if (isHeld(claimOf(snapshot))) return undefined;
-    return step("hold-user", "its user in etcd is deleted before it", { do: "holdUser" });
+    return step("its user in etcd is deleted before it", { do: "holdUser" });
   },
 };

@@ -2,7 +2,7 @@ import { silentLog } from "#base/log.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { Controller, Key, Written } from "#runtime/controller.ts";
-import { decide, type Opinion, type Plan, type Resting, type Rule } from "#runtime/decide.ts";
+import { decide, type Plan, type Resting, type Rule } from "#runtime/decide.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
@@ -19,7 +19,7 @@ export class ToyController implements Controller<number, ToyStep, string> {
   readonly asked: string[] = [];
   seen: Observed<number> = present(1);
   /** The answer of its first rule. */
-  next: Opinion<ToyStep> = { next: "settled" };
+  next: Plan<ToyStep> = { next: "settled" };
   /** The target of its steps; a changed target makes a different step. */
   wish = "red";
   /** Its second rule. */

@@ -17,6 +17,6 @@ export const caRotationBlocked: ClusterRule = {
   name: "ca-rotation-blocked",
   decide(snapshot) {
     const blocked = SIDES.flatMap((side) => rotationWait(snapshot, side, LONG_MS) ?? []);
-    return blocked.length === 0 ? undefined : notice("ca-rotation-blocked", blocked.join("; "));
+    return blocked.length === 0 ? undefined : notice(blocked.join("; "));
   },
 };

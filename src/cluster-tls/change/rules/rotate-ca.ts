@@ -19,7 +19,7 @@ export const rotateCa: ClusterRule = {
       if (due === undefined) continue;
       const { phase, live } = due;
       const because = `${WHAT_FOR[AUTHORITY_OF[side]]} (Secret ${live.secretName}) ${DONE[phase]}: ${due.because}`;
-      return step("rotate-ca", because, { do: "rotateAuthority", side, phase, facts: live });
+      return step(because, { do: "rotateAuthority", side, phase, facts: live });
     }
     return undefined;
   },

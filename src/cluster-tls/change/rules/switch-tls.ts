@@ -15,11 +15,11 @@ export const switchTls: ClusterRule = {
     const peer = peerSchemeChange(snapshot);
     const hasCertificates = peers.some(({ spec }) => spec.tls?.peer !== undefined);
     if (peer?.round === "AcceptBoth" && hasCertificates && membersWithoutCertificate(snapshot).length > 0)
-      return wait("switch-tls", peer.waitsFor, RECHECK_MS);
+      return wait(peer.waitsFor, RECHECK_MS);
     const client = clientSchemeChange(snapshot);
     if (client === undefined || !peers.every(({ spec }) => servesBoth(spec))) return undefined;
-    if (client.round === "AcceptBoth") return wait("switch-tls", client.waitsFor, RECHECK_MS);
+    if (client.round === "AcceptBoth") return wait(client.waitsFor, RECHECK_MS);
     if (client.round !== "UseNew") return undefined;
-    return wait("switch-tls", client.waitsFor, Math.min(remainingMs(snapshot) ?? MAX_RECHECK_MS, MAX_RECHECK_MS));
+    return wait(client.waitsFor, Math.min(remainingMs(snapshot) ?? MAX_RECHECK_MS, MAX_RECHECK_MS));
   },
 };

@@ -11,6 +11,6 @@ export const certificateExpires: ClusterRule = {
   name: "certificate-expires",
   decide(snapshot) {
     const texts = [lateText(snapshot) ?? [], renewalTroubles(snapshot)].flat();
-    return texts.length === 0 ? undefined : notice("certificate-expires", texts.join("; "));
+    return texts.length === 0 ? undefined : notice(texts.join("; "));
   },
 };

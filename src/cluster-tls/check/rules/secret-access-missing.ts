@@ -10,6 +10,6 @@ export const secretAccessMissing: ClusterRule = {
   name: "secret-access-missing",
   decide(snapshot) {
     const problem = revokedProblem(snapshot);
-    return problem?.reason === "RightMissing" ? notice("secret-access-missing", problem.message) : undefined;
+    return problem?.reason === "RightMissing" ? notice(problem.message) : undefined;
   },
 };

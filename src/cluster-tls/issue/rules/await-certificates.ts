@@ -21,9 +21,9 @@ export const awaitCertificates: ClusterRule = {
     const problem = certificateProblem(snapshot, SHOWN_ON[side]);
     // Members that run without TLS stay managed until their certificates exist.
     if (snapshot.peers.length > 0)
-      return notice("await-certificates", `TLS (${side}) waits: ${problem?.message ?? "certificates are being read"}`);
+      return notice(`TLS (${side}) waits: ${problem?.message ?? "certificates are being read"}`);
     const recheckMs = problem?.reason === "RightMissing" ? REFUSED_MS : RECHECK_MS;
-    return wait("await-certificates", problem?.message ?? "certificates are being read", recheckMs, {
+    return wait(problem?.message ?? "certificates are being read", recheckMs, {
       warn: problem?.needsUser === true,
     });
   },
@@ -38,5 +38,5 @@ function userMustAct(snapshot: ClusterSnapshot): ReturnType<ClusterRule["decide"
     const why = whyUserMustAct(snapshot, side);
     return why === undefined ? [] : [`TLS (${side}) waits: ${why}`];
   });
-  return waits.length === 0 ? undefined : notice("await-certificates", waits.join("; "));
+  return waits.length === 0 ? undefined : notice(waits.join("; "));
 }

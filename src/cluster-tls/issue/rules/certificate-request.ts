@@ -24,12 +24,11 @@ export const certificateRequestRule: ClusterRule = {
         continue;
       }
       const because = `Certificate ${request.metadata.name} asks cert-manager for ${WHAT_FOR[purpose]}`;
-      if (found.is === "absent") return step("certificate-request", because, { do: "createRequest", purpose, request });
+      if (found.is === "absent") return step(because, { do: "createRequest", purpose, request });
       const live = found.value;
       if (!isOwned(snapshot, live)) problem ??= takenText(live);
-      else if (requestDiffers(live, request))
-        return step("certificate-request", because, { do: "replaceRequest", purpose, live, request });
+      else if (requestDiffers(live, request)) return step(because, { do: "replaceRequest", purpose, live, request });
     }
-    return problem === undefined ? undefined : notice("certificate-request", problem);
+    return problem === undefined ? undefined : notice(problem);
   },
 };

@@ -42,11 +42,11 @@ function decideOn(snapshot: ClusterSnapshot, side: Side) {
     const name = secretNameOf(cluster, purpose);
     // Their EtcdPeers are recreated (recreate-peer); through those they will trust the CA.
     const left = leftTrusting(snapshot, side);
-    if (left.size > 0) return notice("issue-ca", `Secret ${namespace}/${name} is missing, ${waitsForText(left)}`);
+    if (left.size > 0) return notice(`Secret ${namespace}/${name} is missing, ${waitsForText(left)}`);
     // CAs of another source are left out: members trust both until no certificate of that source is in use.
     const isLost = isInUse(snapshot, SHOWN_ON[side]);
     const trust = isLost ? mergeBundles(...trustInUse(snapshot, side)) : "";
-    return step("issue-ca", `Secret ${name} gets ${WHAT_FOR[purpose]}`, {
+    return step(`Secret ${name} gets ${WHAT_FOR[purpose]}`, {
       do: "issueAuthority",
       side,
       trust,
@@ -55,16 +55,15 @@ function decideOn(snapshot: ClusterSnapshot, side: Side) {
   const found = seen(snapshot, purpose);
   if (found === undefined) return undefined;
   const { secretName, trouble } = found;
-  if (!isOurs(snapshot, found)) return notice("issue-ca", foreignSecretText(namespace, secretName));
+  if (!isOurs(snapshot, found)) return notice(foreignSecretText(namespace, secretName));
   const lost = missingSecretOfMembers(snapshot, side);
-  if (trouble !== undefined) return notice("issue-ca", brokenAuthorityText(namespace, secretName, trouble, lost));
+  if (trouble !== undefined) return notice(brokenAuthorityText(namespace, secretName, trouble, lost));
   const forgotten = untrustedSigner(snapshot, side, found);
-  if (forgotten !== undefined)
-    return notice("issue-ca", untrustedSignerText(namespace, secretName, side, forgotten.secretName));
+  if (forgotten !== undefined) return notice(untrustedSignerText(namespace, secretName, side, forgotten.secretName));
   const rejecting = lost === undefined ? [] : membersWithoutCa(snapshot, side, [found.fingerprint], found.trust);
   if (rejecting.length === 0) return undefined;
   const subject = `Secret ${namespace}/${lost}, ${WHAT_FOR[SHOWN_ON[side]]},`;
-  return notice("issue-ca", lostPairText(subject, secretName, rejecting));
+  return notice(lostPairText(subject, secretName, rejecting));
 }
 
 /** The Secret of members, when it is missing. They keep their files, but cannot learn of a new CA from it. */

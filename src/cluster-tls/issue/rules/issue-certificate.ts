@@ -24,9 +24,7 @@ export const issueCertificate: ClusterRule = {
     const foreign = issued(snapshot, snapshot)
       .map((purpose) => seen(snapshot, purpose))
       .find((each) => each && !isOurs(snapshot, each));
-    const blocked =
-      foreign &&
-      notice("issue-certificate", foreignSecretText(snapshot.cluster.metadata.namespace, foreign.secretName));
+    const blocked = foreign && notice(foreignSecretText(snapshot.cluster.metadata.namespace, foreign.secretName));
     return due.find((each) => each !== undefined) ?? blocked;
   },
 };
@@ -42,10 +40,10 @@ function issued(snapshot: ClusterSnapshot, view: ClusterSnapshot): readonly Leaf
 }
 
 /**
- * The first certificate that only needs renewal, as a step of `rule`. Nothing else is issued, and ca.crt alone is not
+ * The first certificate that only needs renewal. Nothing else is issued, and ca.crt alone is not
  * updated.
  */
-export function renewal(snapshot: ClusterSnapshot, rule: string) {
+export function renewal(snapshot: ClusterSnapshot) {
   const views = [previousTls(snapshot), snapshot].flatMap((view) => view ?? []);
   for (const view of views) {
     for (const purpose of issued(snapshot, view)) {
@@ -53,8 +51,7 @@ export function renewal(snapshot: ClusterSnapshot, rule: string) {
       const facts = seen(view, purpose);
       if (authority === undefined || facts === undefined || !isRenewal(view, purpose, facts)) continue;
       const due = dueOf(view, purpose, authority);
-      if (due?.what === "pair")
-        return step(rule, issueText(view, purpose, due.because), issue(purpose, authority, facts));
+      if (due?.what === "pair") return step(issueText(view, purpose, due.because), issue(purpose, authority, facts));
     }
   }
   return undefined;
@@ -79,13 +76,13 @@ function stepFor(view: ClusterSnapshot, purposes: readonly LeafPurpose[], change
     if (due === undefined || authority === undefined) continue;
     const name = secretNameOf(view.cluster, purpose);
     if (due.what === "trust" && facts !== undefined)
-      return step("issue-certificate", `Secret ${name}: ${due.because}`, {
+      return step(`Secret ${name}: ${due.because}`, {
         do: "spreadTrust",
         purpose,
         authority,
         facts,
       } as const);
-    return step("issue-certificate", issueText(view, purpose, due.because), issue(purpose, authority, facts));
+    return step(issueText(view, purpose, due.because), issue(purpose, authority, facts));
   }
   return undefined;
 }
@@ -107,7 +104,7 @@ function additionalTrust(
   const trustIds = parsedIn(trust).map(idOf);
   if (trustIds.every((id) => facts.trustIds.includes(id))) return undefined;
   const because = `Secret ${facts.secretName}: its ca.crt lacks a CA of members`;
-  return step("issue-certificate", because, {
+  return step(because, {
     do: "spreadTrust",
     purpose,
     authority: { ...facts, trust, trustIds },

@@ -27,20 +27,19 @@ export const publishClientSecret: ClusterRule = {
     const trust = providerChanges(snapshot).client?.bundle ?? usable(snapshot, "server")?.trust ?? source.trust;
     const because = `Secret ${applicationCertificateName(name)} gets ${WHAT_FOR.application}, as Secret ${source.secretName} has it`;
     const what = { do: "publishClientSecret", source, trust } as const;
-    if (found.is === "absent") return step("publish-client-secret", because, { ...what, facts: undefined });
+    if (found.is === "absent") return step(because, { ...what, facts: undefined });
     const facts = found.value;
-    if (!isOurs(snapshot, facts))
-      return notice("publish-client-secret", foreignSecretText(namespace, facts.secretName));
+    if (!isOurs(snapshot, facts)) return notice(foreignSecretText(namespace, facts.secretName));
     const ids = [...new Set(parsedIn(trust).map(idOf))];
     const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
     if (isSame && facts.trouble === undefined) return undefined;
     const rejecting = membersRejectingApplications(snapshot, source, facts);
-    if (rejecting.length === 0) return step("publish-client-secret", because, { ...what, facts });
+    if (rejecting.length === 0) return step(because, { ...what, facts });
     // They keep their certificate, and still get the CAs of members.
     const hasAllCas = ids.every((id) => facts.trustIds.includes(id));
-    if (hasAllCas) return notice("publish-client-secret", keptText(facts, source, rejecting));
+    if (hasAllCas) return notice(keptText(facts, source, rejecting));
     const lacks = `Secret ${facts.secretName}: its ca.crt lacks a CA of members`;
-    return step("publish-client-secret", lacks, {
+    return step(lacks, {
       ...what,
       source: facts,
       facts,
@@ -50,14 +49,14 @@ export const publishClientSecret: ClusterRule = {
 };
 
 /**
- * The step, of `rule`, that publishes a certificate that cert-manager has renewed; every member trusts its CA already.
+ * The step that publishes a certificate that cert-manager has renewed; every member trusts its CA already.
  */
-export function renewedClientSecret(snapshot: ClusterSnapshot, rule: string) {
+export function renewedClientSecret(snapshot: ClusterSnapshot) {
   const decided = publishClientSecret.decide(snapshot);
   if (decided?.next !== "step" || decided.step.do !== "publishClientSecret") return undefined;
   const { source, facts } = decided.step;
   const isRenewed = facts !== undefined && facts.trouble === undefined && facts.fingerprint !== source.fingerprint;
-  return isRenewed ? step(rule, decided.because, decided.step) : undefined;
+  return isRenewed ? step(decided.because, decided.step) : undefined;
 }
 
 /** Why the new certificate is not published, and what a user can do about it. */

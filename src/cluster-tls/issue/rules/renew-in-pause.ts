@@ -13,6 +13,6 @@ export const renewInPause: ClusterRule = {
   name: "renew-in-pause",
   decide(snapshot) {
     if (!isPaused(snapshot) && !sleeps(snapshot)) return undefined;
-    return renewal(snapshot, "renew-in-pause") ?? renewedClientSecret(snapshot, "renew-in-pause");
+    return renewal(snapshot) ?? renewedClientSecret(snapshot);
   },
 };

@@ -23,11 +23,11 @@ export const trustMapRule: ClusterRule = {
     if (kept !== undefined && isAmong(trust, kept)) return undefined;
     const wanted = trustMap(snapshot, kept === undefined ? trust : mergeBundles(trust, kept));
     const because = `ConfigMap ${wanted.metadata.name} lists the CAs that clients have to trust`;
-    if (found.is === "absent") return step("trust-map", because, { do: "createTrustMap", map: wanted });
+    if (found.is === "absent") return step(because, { do: "createTrustMap", map: wanted });
     const live = found.value;
-    if (!isOwned(snapshot, live)) return notice("trust-map", takenText(live));
+    if (!isOwned(snapshot, live)) return notice(takenText(live));
     if (!trustMapDiffers(live, wanted)) return undefined;
-    return step("trust-map", because, { do: "replaceTrustMap", live, map: wanted });
+    return step(because, { do: "replaceTrustMap", live, map: wanted });
   },
 };
 

@@ -15,6 +15,6 @@ export const dataDiffers: ClusterRule = {
     const because =
       "the members' data differs and etcd cannot tell which copy is right (alarm CORRUPT without a member): compare with " +
       "etcdctl endpoint hashkv --cluster, remove the wrong member with etcdctl member remove, then etcdctl alarm disarm";
-    return wait("data-differs", because, RECHECK_MS, { warn: true });
+    return wait(because, RECHECK_MS, { warn: true });
   },
 };

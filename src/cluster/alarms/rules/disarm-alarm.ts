@@ -19,6 +19,6 @@ export const disarmAlarm: ClusterRule = {
     const [type, how] =
       corrupt === undefined ? (["NOSPACE", "database was full"] as const) : (["CORRUPT", "data was corrupt"] as const);
     const because = `member ${gone} has left the cluster; its ${how}`;
-    return step("disarm-alarm", because, { do: "disarmAlarm", id: memberIdFromHex(gone), type });
+    return step(because, { do: "disarmAlarm", id: memberIdFromHex(gone), type });
   },
 };

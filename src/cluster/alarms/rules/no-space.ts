@@ -12,6 +12,6 @@ export const noSpace: ClusterRule = {
   decide(snapshot) {
     const full = fullMembers(snapshot);
     if (full.length === 0) return undefined;
-    return notice("no-space", noSpaceText(full));
+    return notice(noSpaceText(full));
   },
 };

@@ -20,14 +20,14 @@ export const administrators: ClusterRule = {
   decide(snapshot) {
     const { cluster, auth } = snapshot;
     const hindrance = hindranceOf(snapshot);
-    if (hindrance?.isForPeople) return notice("administrators", hindrance.message);
+    if (hindrance?.isForPeople) return notice(hindrance.message);
     const state = stateOf(snapshot);
     const user = auth?.user;
     if (isAuthWanted(cluster.spec) !== true || state === undefined || !user) return undefined;
     const asRoot = !isAdministrator(state);
     if (state.operator === undefined) {
       if (!isOnRecord(snapshot, user)) return recording(user);
-      return step("administrators", `etcd gets a user for the operator: ${user}`, { do: "addUser", user, asRoot });
+      return step(`etcd gets a user for the operator: ${user}`, { do: "addUser", user, asRoot });
     }
     const lacking = [
       { name: user, roles: state.operator },
@@ -35,13 +35,13 @@ export const administrators: ClusterRule = {
     ].find(({ roles }) => roles !== undefined && !roles.includes(ROOT));
     if (lacking === undefined) return nextOne(snapshot, state);
     const because = `etcd's user ${lacking.name} gets the role ${ROOT}`;
-    return step("administrators", because, { do: "grantRole", user: lacking.name, asRoot });
+    return step(because, { do: "grantRole", user: lacking.name, asRoot });
   },
 };
 
 /** The status is written at the end of this pass. */
 function recording(user: string): ReturnType<ClusterRule["decide"]> {
-  return wait("administrators", `the status first records that etcd's user ${user} is the operator's`, RECORDED_MS);
+  return wait(`the status first records that etcd's user ${user} is the operator's`, RECORDED_MS);
 }
 
 /** The next user becomes an administrator before the operator uses the next certificate. */
@@ -51,7 +51,7 @@ function nextOne(snapshot: ClusterSnapshot, state: AuthState): ReturnType<Cluste
   const { name: user } = next;
   if (!isOnRecord(snapshot, user)) return recording(user);
   const because = `etcd's user ${user}, the name in the operator's next certificate, becomes an administrator`;
-  return step("administrators", because, {
+  return step(because, {
     do: next.roles === undefined ? "addUser" : "grantRole",
     user,
     asRoot: false,

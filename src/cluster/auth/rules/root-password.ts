@@ -17,6 +17,6 @@ export const rootPassword: ClusterRule = {
     const secret = auth.rootSecret.value;
     const isNew = state.root === undefined;
     const because = `etcd's user root ${isNew ? "is created with" : "gets"} the password in Secret ${secret.name}`;
-    return step("root-password", because, { do: "setRootPassword", secret, isNew });
+    return step(because, { do: "setRootPassword", secret, isNew });
   },
 };

@@ -15,6 +15,6 @@ export const rootSecret: ClusterRule = {
     if (hindranceOf(snapshot)?.isForPeople) return undefined;
     if (isAuthWanted(cluster.spec) !== true || auth?.rootSecret.is !== "absent") return undefined;
     const because = `Secret ${rootSecretName(cluster.metadata.name)} gets a password for etcd's user root`;
-    return step("root-secret", because, { do: "createRootSecret" });
+    return step(because, { do: "createRootSecret" });
   },
 };

@@ -18,8 +18,8 @@ export const switchAuth: ClusterRule = {
     // Administrators come first. When their creation is refused and in backoff, no step is returned here. A guard would
     // hold it, and with it the rest of the plan.
     if (wanted && !areAdministratorsReady(snapshot, state)) return undefined;
-    if (wanted) return step("switch-auth", "authentication is switched on", { do: "enableAuth" });
+    if (wanted) return step("authentication is switched on", { do: "enableAuth" });
     const asRoot = !isAdministrator(state);
-    return step("switch-auth", "authentication is switched off; users stay", { do: "disableAuth", asRoot });
+    return step("authentication is switched off; users stay", { do: "disableAuth", asRoot });
   },
 };

@@ -13,6 +13,6 @@ export const unmanagedNames: ClusterRule = {
     const unmanaged = auth?.unmanaged;
     if (unmanaged === undefined || isSameData(unmanaged, cluster.status?.auth?.unmanaged ?? {})) return undefined;
     const text = unmanagedText(unmanaged);
-    return text === undefined ? undefined : notice("unmanaged-names", text);
+    return text === undefined ? undefined : notice(text);
   },
 };

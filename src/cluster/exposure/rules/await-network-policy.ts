@@ -19,7 +19,7 @@ export const awaitNetworkPolicy: ClusterRule = {
     const why = whyOpen(snapshot);
     if (why === undefined) return undefined;
     const because = `no member is created before a NetworkPolicy limits access to it: ${why}`;
-    return wait("await-network-policy", because, RECHECK_MS, { warn: true });
+    return wait(because, RECHECK_MS, { warn: true });
   },
 };
 

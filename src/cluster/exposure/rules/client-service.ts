@@ -7,7 +7,7 @@ export const clientServiceRule: ClusterRule = {
   name: "client-service",
   decide(snapshot) {
     const because = "is the address for clients";
-    return keepService("client-service", snapshot, {
+    return keepService(snapshot, {
       live: snapshot.clientService,
       wanted: clientService(snapshot),
       because,

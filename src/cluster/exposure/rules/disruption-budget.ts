@@ -18,14 +18,14 @@ export const disruptionBudgetRule: ClusterRule = {
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isOwned(snapshot, live))
         return undefined;
       const deletionReason = `PodDisruptionBudget ${live.metadata.name} is deleted: spec.disruptionBudget.policy is None`;
-      return step("disruption-budget", deletionReason, { do: "deleteBudget", live });
+      return step(deletionReason, { do: "deleteBudget", live });
     }
     const { minAvailable } = wanted.spec ?? {};
     const what = minAvailable === 0 ? "lets drains evict the only member" : `keeps ${minAvailable} members available`;
     const keeps = `PodDisruptionBudget ${wanted.metadata.name} ${what}`;
-    if (live === undefined) return step("disruption-budget", keeps, { do: "createBudget", budget: wanted });
-    if (!isOwned(snapshot, live)) return notice("disruption-budget", takenText(live));
+    if (live === undefined) return step(keeps, { do: "createBudget", budget: wanted });
+    if (!isOwned(snapshot, live)) return notice(takenText(live));
     if (!budgetDiffers(live, wanted)) return undefined;
-    return step("disruption-budget", keeps, { do: "replaceBudget", live, budget: wanted });
+    return step(keeps, { do: "replaceBudget", live, budget: wanted });
   },
 };

@@ -9,7 +9,7 @@ export const headlessServiceRule: ClusterRule = {
   name: "headless-service",
   decide(snapshot) {
     const because = "gives members their DNS names";
-    return keepService("headless-service", snapshot, {
+    return keepService(snapshot, {
       live: snapshot.headlessService,
       wanted: headlessService(snapshot),
       because,

@@ -15,15 +15,15 @@ export const networkPolicyRule: ClusterRule = {
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isOwned(snapshot, live))
         return undefined;
       const deletionReason = `NetworkPolicy ${live.metadata.name} is deleted: spec.networkPolicy.enabled is not true`;
-      return step("network-policy", deletionReason, { do: "deleteNetworkPolicy", live });
+      return step(deletionReason, { do: "deleteNetworkPolicy", live });
     }
     // An invalid spec could admit more clients than intended: the live policy stays.
     if (whyNotNetworkPolicy(snapshot.cluster.spec.networkPolicy).length > 0) return undefined;
     const wanted = networkPolicy(snapshot);
     const says = `NetworkPolicy ${wanted.metadata.name} limits access to the members`;
-    if (live === undefined) return step("network-policy", says, { do: "createNetworkPolicy", policy: wanted });
-    if (!isOwned(snapshot, live)) return notice("network-policy", takenText(live));
+    if (live === undefined) return step(says, { do: "createNetworkPolicy", policy: wanted });
+    if (!isOwned(snapshot, live)) return notice(takenText(live));
     if (!policyDiffers(live, wanted)) return undefined;
-    return step("network-policy", says, { do: "replaceNetworkPolicy", live, policy: wanted });
+    return step(says, { do: "replaceNetworkPolicy", live, policy: wanted });
   },
 };

@@ -20,18 +20,18 @@ export const podMonitorRule: ClusterRule = {
       if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isOwned(snapshot, live))
         return undefined;
       const deletionReason = `PodMonitor ${name} is deleted: spec.monitoring.podMonitor.enabled is not true`;
-      return step("pod-monitor", deletionReason, { do: "deleteMonitor", live });
+      return step(deletionReason, { do: "deleteMonitor", live });
     }
     const wanted = podMonitor(snapshot);
     if (live === undefined) {
       // The condition is recorded first: otherwise the PodMonitor would not be found again once it is no longer wanted.
       if (!isMonitorOnRecord(cluster)) return undefined;
       const creationReason = `PodMonitor ${wanted.metadata.name} selects the members' metrics for Prometheus`;
-      return step("pod-monitor", creationReason, { do: "createMonitor", monitor: wanted });
+      return step(creationReason, { do: "createMonitor", monitor: wanted });
     }
-    if (!isOwned(snapshot, live)) return notice("pod-monitor", takenText(live));
+    if (!isOwned(snapshot, live)) return notice(takenText(live));
     if (!monitorDiffers(live, wanted)) return undefined;
     const changeReason = `PodMonitor ${name} differs from what is wanted`;
-    return step("pod-monitor", changeReason, { do: "replaceMonitor", live, monitor: wanted });
+    return step(changeReason, { do: "replaceMonitor", live, monitor: wanted });
   },
 };

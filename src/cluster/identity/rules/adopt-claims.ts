@@ -19,7 +19,7 @@ export const adoptClaims: ClusterRule = {
     if ("unclear" in identity) return undefined;
     const names = identity.initialMembers.filter(({ joined }) => joined).map(({ name }) => name);
     const fate = names.length > 0 ? `${names.join(", ")} come back with their data` : "none of them ever had a volume";
-    return step("adopt-claims", `claims of cluster ${identity.clusterID} were kept: ${fate}`, {
+    return step(`claims of cluster ${identity.clusterID} were kept: ${fate}`, {
       do: "recordIdentity",
       identity,
     });
@@ -31,5 +31,5 @@ function adoptLater(snapshot: ClusterSnapshot, { initialMembers }: ClusterIdenti
   if (identity === undefined) return undefined;
   const names = identity.initialMembers.slice(initialMembers.length).map(({ name }) => name);
   const because = `claims of the same cluster have appeared: ${names.join(", ")} come back with their data`;
-  return step("adopt-claims", because, { do: "recordIdentity", identity });
+  return step(because, { do: "recordIdentity", identity });
 }

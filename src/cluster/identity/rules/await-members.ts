@@ -26,7 +26,7 @@ export const awaitMembers: ClusterRule = {
     const reasons = waiting.map((member) => `${member.name}: ${why(snapshot, member.name, member.id)}`);
     const because = `waiting for members to join: ${reasons.join("; ")}`;
     const names = waiting.map(({ name }) => name);
-    return wait("await-members", because, joinRecheckMs(snapshot, names), { warn: isLate(snapshot) });
+    return wait(because, joinRecheckMs(snapshot, names), { warn: isLate(snapshot) });
   },
 };
 

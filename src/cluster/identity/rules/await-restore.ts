@@ -14,6 +14,6 @@ export const awaitRestore: ClusterRule = {
     if (restore === undefined || !isOwned(snapshot, restore) || restore.status?.phase === "Failed") return undefined;
     const said = restore.status?.conditions?.find(({ type }) => type === "Complete")?.message;
     const because = `EtcdRestore ${restore.metadata.name} fills its claims: ${said ?? "it has not reported any progress yet"}`;
-    return wait("await-restore", because, RECHECK_MS);
+    return wait(because, RECHECK_MS);
   },
 };

@@ -22,9 +22,8 @@ export const bootstrap: ClusterRule = {
     const [missing] = all;
     if (identity === undefined || missing === undefined) return undefined;
     const why = all.flatMap(({ name }) => whyCannotJoin(snapshot, name) ?? []).join("; ");
-    if (why !== "")
-      return isForming(snapshot) ? wait("bootstrap", why, RECHECK_MS, { warn: true }) : notice("bootstrap", why);
+    if (why !== "") return isForming(snapshot) ? wait(why, RECHECK_MS, { warn: true }) : notice(why);
     const because = `${missing.name} is one of the ${identity.initialMembers.length} first members`;
-    return step("bootstrap", because, { do: "createPeer", peer: newPeer(snapshot, identity, missing.name) });
+    return step(because, { do: "createPeer", peer: newPeer(snapshot, identity, missing.name) });
   },
 };

@@ -13,6 +13,6 @@ export const claimsUnclear: ClusterRule = {
     if (!("unclear" in identity)) return undefined;
     const names = claims.map(({ metadata }) => metadata.name).join(", ");
     const because = `claims of an earlier cluster exist (${names}) and are not overwritten: ${identity.unclear}. Delete those with data that is not needed, or choose another name`;
-    return wait("claims-unclear", because, 5_000, { warn: true });
+    return wait(because, 5_000, { warn: true });
   },
 };

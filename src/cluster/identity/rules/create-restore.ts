@@ -17,6 +17,6 @@ export const createRestore: ClusterRule = {
     if (identityOf(snapshot) !== undefined || from === undefined || isToSleep(snapshot.cluster)) return undefined;
     if (snapshot.restore !== undefined || keptClaims(snapshot).length > 0) return undefined;
     const because = `the cluster starts with the data of ${from.source.backupName === undefined ? "a stored snapshot" : `EtcdBackup ${from.source.backupName}`}`;
-    return step("create-restore", because, { do: "createRestore", restore: restoreFor(snapshot, from) });
+    return step(because, { do: "createRestore", restore: restoreFor(snapshot, from) });
   },
 };

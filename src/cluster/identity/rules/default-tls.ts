@@ -14,6 +14,6 @@ export const defaultTls: ClusterRule = {
     if (!isTlsOpen(snapshot)) return undefined;
     const because =
       "spec.tls is not set: members and clients use TLS, with certificates that the operator issues. For a new cluster without TLS, set spec.tls.peer.provider and spec.tls.client.provider to None";
-    return step("default-tls", because, { do: "writeTls", tls: DEFAULT_TLS });
+    return step(because, { do: "writeTls", tls: DEFAULT_TLS });
   },
 };

@@ -18,7 +18,7 @@ export const fence: ClusterRule = {
     if (identity === undefined || live === undefined) return undefined;
     const { name } = live.metadata;
     const because = `${name} has joined and must never bootstrap again`;
-    return step("fence", because, { do: "replacePeer", live, peer: fencedPeer(snapshot, identity, name) });
+    return step(because, { do: "replacePeer", live, peer: fencedPeer(snapshot, identity, name) });
   },
 };
 

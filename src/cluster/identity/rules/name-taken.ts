@@ -17,7 +17,7 @@ export const nameTaken: ClusterRule = {
     const foreign = ours(snapshot).find((object) => !isOwned(snapshot, object));
     if (foreign === undefined) return undefined;
     const because = orphansText(snapshot) ?? `${takenText(foreign)} or choose another name`;
-    return wait("name-taken", because, 2_000, { warn: true });
+    return wait(because, 2_000, { warn: true });
   },
 };
 

@@ -12,7 +12,7 @@ export const recordIdentity: ClusterRule = {
     if (identityOf(snapshot) !== undefined || isToSleep(snapshot.cluster)) return undefined;
     const identity = newIdentity(snapshot);
     const names = identity.initialMembers.map((member) => member.name).join(", ");
-    return step("record-identity", `the cluster will be ${identity.clusterID}, formed by ${names}`, {
+    return step(`the cluster will be ${identity.clusterID}, formed by ${names}`, {
       do: "recordIdentity",
       identity,
     });

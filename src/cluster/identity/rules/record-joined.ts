@@ -15,6 +15,6 @@ export const recordJoined: ClusterRule = {
     const names = waiting.filter((member) => hasJoined(snapshot, member)).map((member) => member.name);
     if (names.length === 0) return undefined;
     const isLast = names.length === waiting.length ? ": it is complete" : "";
-    return step("record-joined", `${names.join(", ")} joined the cluster${isLast}`, { do: "recordJoined", names });
+    return step(`${names.join(", ")} joined the cluster${isLast}`, { do: "recordJoined", names });
   },
 };

@@ -17,10 +17,10 @@ export const restoreFailed: ClusterRule = {
     if (cluster.spec.bootstrap === undefined) return ofClaims(snapshot);
     if (restore === undefined) return undefined;
     const { name } = restore.metadata;
-    if (!isOwned(snapshot, restore)) return wait("restore-failed", takenText(restore), RECHECK_MS, { warn: true });
+    if (!isOwned(snapshot, restore)) return wait(takenText(restore), RECHECK_MS, { warn: true });
     const why = restore.status?.conditions?.find(({ type }) => type === "Failed")?.message ?? "it states no reason";
     const because = `EtcdRestore ${name} has failed: ${why}; delete it to try again, or remove spec.bootstrap to start empty`;
-    return wait("restore-failed", because, RECHECK_MS, { warn: true });
+    return wait(because, RECHECK_MS, { warn: true });
   },
 };
 
@@ -32,5 +32,5 @@ function ofClaims(snapshot: ClusterSnapshot) {
   const from = `the EtcdRestore with uid ${uid} (annotation ${RESTORED_FROM})`;
   const remedy = `restore once more, under another name or when this EtcdCluster is gone, or start empty: kubectl annotate etcdcluster ${name} ${RESTORED_FROM}-`;
   const because = `it is to start with the data of ${from}, and it has no claim with that data; ${remedy}`;
-  return wait("restore-failed", because, RECHECK_MS, { warn: true });
+  return wait(because, RECHECK_MS, { warn: true });
 }

@@ -12,6 +12,6 @@ export const asleep: ClusterRule = {
     if (!sleeps(snapshot)) return undefined;
     const names = withPods(snapshot);
     if (names.length === 0) return { next: "settled" };
-    return wait("asleep", `${names.join(", ")} ${names.length === 1 ? "has" : "have"} yet to stop`, RECHECK_MS);
+    return wait(`${names.join(", ")} ${names.length === 1 ? "has" : "have"} yet to stop`, RECHECK_MS);
   },
 };

@@ -11,6 +11,6 @@ const RECHECK_MS = 1_000;
 export const awaitWakeUp: ClusterRule = {
   name: "await-wake-up",
   decide(snapshot) {
-    return isWaking(snapshot) ? wait("await-wake-up", wakingText(snapshot), RECHECK_MS) : undefined;
+    return isWaking(snapshot) ? wait(wakingText(snapshot), RECHECK_MS) : undefined;
   },
 };

@@ -9,6 +9,6 @@ export const paused: ClusterRule = {
   name: "paused",
   decide(snapshot) {
     const because = pausedText(snapshot);
-    return because === undefined ? undefined : wait("paused", because, 10_000);
+    return because === undefined ? undefined : wait(because, 10_000);
   },
 };

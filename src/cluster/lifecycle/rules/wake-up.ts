@@ -15,6 +15,6 @@ export const wakeUp: ClusterRule = {
     if (sleep === undefined || sleep.wakeTime !== undefined || isToSleep(cluster)) return undefined;
     const names = knownMembers(snapshot).flatMap(({ name, isOurs }) => (isOurs ? [name] : []));
     const because = `spec.replicas is ${cluster.spec.replicas}: ${names.join(", ")} start again with their data`;
-    return step("wake-up", because, { do: "wakeUp" });
+    return step(because, { do: "wakeUp" });
   },
 };

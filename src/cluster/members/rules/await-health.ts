@@ -21,14 +21,14 @@ export const awaitHealth: ClusterRule = {
     if (down.length > 0) {
       const names = down.map(({ name }) => name).join(", ");
       const because = `waiting for ${names} to be healthy again${neverReplacedText(snapshot, down)}`;
-      return wait("await-health", because, Math.min(...down.map((member) => soonMs(snapshot, member))));
+      return wait(because, Math.min(...down.map((member) => soonMs(snapshot, member))));
     }
     const late = knownMembers(snapshot).filter((member) => member.isOurs && member.health.is !== "healthy");
     if (late.length === 0) return undefined;
     const silentMs = Math.min(...late.map((member) => member.history.silentForMs));
     const warn = late.some((member) => member.history.silentForMs > LATE_AFTER_MS);
     const names = late.map(({ name }) => name).join(", ");
-    return wait("await-health", `waiting for ${names} to serve clients`, recheckMs(silentMs, DOWN), { warn });
+    return wait(`waiting for ${names} to serve clients`, recheckMs(silentMs, DOWN), { warn });
   },
 };
 

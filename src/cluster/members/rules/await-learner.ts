@@ -25,6 +25,6 @@ export const awaitLearner: ClusterRule = {
     const againMs = isDialled
       ? recheckMs(startedMsAgo(pod, ETCD_CONTAINER, snapshot.takenAtMs), DIALLED)
       : UNDIALLED_RECHECK_MS;
-    return wait("await-learner", `${learner.name} is joining: ${why}`, againMs);
+    return wait(`${learner.name} is joining: ${why}`, againMs);
   },
 };

@@ -26,12 +26,12 @@ export const awaitQuorum: ClusterRule = {
     if (missing.length === 0) {
       const lastsMs = unavailableForMs(snapshot);
       const because = `the members cannot be listed: ${why}`;
-      return wait("await-quorum", because, recheckMs(lastsMs, OUTAGE), { warn: lastsMs >= ELECTION_MS });
+      return wait(because, recheckMs(lastsMs, OUTAGE), { warn: lastsMs >= ELECTION_MS });
     }
     const names = missing.map((member) => member.name).join(", ");
     const lastsMs = Math.min(...missing.map((member) => member.history.sickForMs));
     const because = `the members cannot be listed: ${why}; missing: ${names}`;
-    return wait("await-quorum", because, recheckMs(lastsMs, OUTAGE), { warn: true });
+    return wait(because, recheckMs(lastsMs, OUTAGE), { warn: true });
   },
 };
 

@@ -3,7 +3,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { memberById } from "#cluster/members/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { type Proposal, step } from "#runtime/decide.ts";
+import { type Opinion, step } from "#runtime/decide.ts";
 
 // The claim of a member that etcd no longer lists:
 // - It is deleted if `spec.replicas` was lowered or no etcd ever ran on it. For every other reason (lost, replaced,
@@ -30,15 +30,15 @@ function isSurplus(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boo
 }
 
 /** The next step to delete an EtcdPeer. Also used for an intent that is dropped. */
-export function retire(peer: EtcdPeer, rule = "delete-peer-of-removed"): Proposal<ClusterStep> {
+export function retire(peer: EtcdPeer): Opinion<ClusterStep> {
   const { name, finalizers, annotations } = peer.metadata;
-  if (peer.spec.memberID === undefined) return step(rule, `${name} no longer has to join`, { do: "deletePeer", peer });
+  if (peer.spec.memberID === undefined) return step(`${name} no longer has to join`, { do: "deletePeer", peer });
   const isGoing = isClaimGoing(annotations?.[REMOVAL_ANNOTATION]);
   const finalizer = isGoing ? CLEANUP_FINALIZER : QUARANTINE_FINALIZER;
   const fate = isGoing ? "its claim is deleted with it" : "its claim is quarantined and kept";
   if (!hasRelease(finalizers))
-    return step(rule, `${name} is not a member any more; ${fate}`, { do: "releaseClaim", peer, finalizer });
-  return step(rule, `${name} is not a member any more`, { do: "deletePeer", peer });
+    return step(`${name} is not a member any more; ${fate}`, { do: "releaseClaim", peer, finalizer });
+  return step(`${name} is not a member any more`, { do: "deletePeer", peer });
 }
 
 /** Whether a finalizer records what happens to the claim. */

@@ -36,13 +36,13 @@ export const giveUpLearner: ClusterRule = {
       const lost = votersToReplace(snapshot).find(({ id }) => id !== learner.id);
       if (lost !== undefined && (isUnused || waitsForPod(learner))) {
         const because = `${learner.name} has not started yet, and ${lost.name} is lost: ${lost.name} is replaced first`;
-        return step("give-up-learner", because, { do: "markRemoval", peer, removal });
+        return step(because, { do: "markRemoval", peer, removal });
       }
       if (!isOverdue(snapshot, learner)) continue;
       const what = learner.joining === "started" ? "did not become a voter" : "could not be started";
       const minutes = Math.round(deadlineMs(snapshot, learner) / 60_000);
       const because = `${learner.name} ${what} within ${minutes} min`;
-      return step("give-up-learner", because, { do: "markRemoval", peer, removal });
+      return step(because, { do: "markRemoval", peer, removal });
     }
     return undefined;
   },

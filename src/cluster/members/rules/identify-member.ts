@@ -16,7 +16,7 @@ export const identifyMember: ClusterRule = {
       const member = memberNamed(snapshot, live.metadata.name);
       if (identity === undefined || member === undefined) continue;
       const because = `etcd has added ${member.name} as member ${member.id}`;
-      return step("identify-member", because, {
+      return step(because, {
         do: "replacePeer",
         live,
         peer: joiningPeer(snapshot, identity, member.name, member.id),

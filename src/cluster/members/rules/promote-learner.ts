@@ -12,7 +12,7 @@ export const promoteLearner: ClusterRule = {
       if (!learner.isLearner || learner.removal !== undefined || !isInSync(snapshot, learner)) continue;
       // A learner that cannot be fenced in time is removed like any other that is overdue.
       if (!isFenced(snapshot, learner.name) && isOverdue(snapshot, learner)) continue;
-      return step("promote-learner", `${learner.name} has caught up with the leader`, {
+      return step(`${learner.name} has caught up with the leader`, {
         do: "promote",
         name: learner.name,
         id: idOf(learner),

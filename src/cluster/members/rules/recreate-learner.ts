@@ -14,7 +14,7 @@ export const recreateLearner: ClusterRule = {
     );
     if (identity === undefined || missing === undefined) return undefined;
     const because = `member ${missing.name} was added, but has no EtcdPeer`;
-    return step("recreate-learner", because, {
+    return step(because, {
       do: "createPeer",
       peer: joiningPeer(snapshot, identity, missing.name, missing.id),
     });

@@ -19,7 +19,7 @@ export const recreatePeer: ClusterRule = {
       .filter((member) => mayReturn(snapshot, member))
       .map(({ name }) => {
         const peer = fencedPeer(snapshot, identity, name);
-        return step("recreate-peer", `member ${name} has no EtcdPeer`, { do: "createPeer", peer } as const);
+        return step(`member ${name} has no EtcdPeer`, { do: "createPeer", peer } as const);
       });
     // If guards forbid all, the first proposal reports the guard's reason and blocks the later rules.
     return possibleOne(snapshot, all) ?? all[0];

@@ -7,7 +7,7 @@ import { isSurplusLearner, surplusVoter } from "#cluster/members/surplus.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { leadershipTarget } from "#cluster/update/leadership-target.ts";
-import { type Proposal, step, wait } from "#runtime/decide.ts";
+import { type Proposed, step, wait } from "#runtime/decide.ts";
 
 interface Removal {
   readonly member: KnownMember;
@@ -44,14 +44,14 @@ export const removeMember: ClusterRule = {
     const { member, reason } = first;
     if (standing(snapshot, first) === "unsure") {
       const because = `${member.name} was given up (${reason}); its health is checked again before it is removed`;
-      return wait("remove-member", because, UNSURE_RECHECK_MS);
+      return wait(because, UNSURE_RECHECK_MS);
     }
     const successor = leadershipTarget(snapshot, member);
     // Only the leader itself can transfer the leadership. If it does not answer, the others remove it anyway.
     const answers = snapshot.endpoints.get(member.name)?.is === "present";
     if (leaderOf(snapshot)?.id === member.id && answers && successor !== undefined) {
       const because = `${member.name} leads and is about to be removed; ${successor.name} takes over`;
-      return step("remove-member", because, {
+      return step(because, {
         do: "moveLeader",
         from: member.name,
         to: successor.name,
@@ -59,7 +59,7 @@ export const removeMember: ClusterRule = {
       });
     }
     const because = `${member.name} is removed: ${reason}`;
-    return step("remove-member", because, { do: "removeMember", name: member.name, id: idOf(member) });
+    return step(because, { do: "removeMember", name: member.name, id: idOf(member) });
   },
 };
 
@@ -109,6 +109,6 @@ function lostStanding(snapshot: ClusterSnapshot, member: KnownMember): Standing 
   return votersToReplace(snapshot).some(({ id }) => id === member.id) ? "holds" : "unsure";
 }
 
-function withdrawal({ peer }: Removal, because: string): Proposal<ClusterStep> {
-  return step("remove-member", because, { do: "markRemoval", peer, removal: undefined });
+function withdrawal({ peer }: Removal, because: string): Proposed<ClusterStep> {
+  return step(because, { do: "markRemoval", peer, removal: undefined });
 }

@@ -19,11 +19,11 @@ export const replaceLost: ClusterRule = {
     if (lost === undefined || peer === undefined) return undefined;
     if (lost.removal !== undefined) return undefined; // remove-member carries it out
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    if (intent !== undefined) return retire(intent, "replace-lost");
+    if (intent !== undefined) return retire(intent);
     const seconds = Math.round(lost.history.lostForMs / 1_000);
     const because = `${lost.name} has been lost for ${seconds} s (${why(snapshot, lost)})`;
     const removal = lost.data.neverRan ? "never-started" : "replacement";
-    return step("replace-lost", because, { do: "markRemoval", peer, removal });
+    return step(because, { do: "markRemoval", peer, removal });
   },
 };
 

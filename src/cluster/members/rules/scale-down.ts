@@ -19,8 +19,8 @@ export const scaleDown: ClusterRule = {
     if (leaving === undefined || peer === undefined) return undefined;
     if (leaving.removal !== undefined) return undefined; // remove-member carries it out
     const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    if (intent !== undefined) return retire(intent, "scale-down");
+    if (intent !== undefined) return retire(intent);
     const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${ownVoters(snapshot).length}: ${leaving.name} is removed`;
-    return step("scale-down", because, { do: "markRemoval", peer, removal: "scale-down" });
+    return step(because, { do: "markRemoval", peer, removal: "scale-down" });
   },
 };

@@ -37,7 +37,7 @@ export const scaleUp: ClusterRule = {
     const { replicas } = snapshot.cluster.spec;
     const voters = ownVoters(snapshot);
     const { name, intent, leaving } = nextToJoin(snapshot);
-    if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent, "scale-up");
+    if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent);
     if (identity === undefined) return undefined;
     const wanted = `${replicas} members are wanted and there are ${voters.length}`;
     const whyNot = whyCannotJoin(snapshot, name);
@@ -45,22 +45,20 @@ export const scaleUp: ClusterRule = {
       const because = `${wanted}; ${name} is not added: ${whyNot}`;
       // Later rules continue: restarting the members with a CA bundle that trusts the new one may resolve it. An intent
       // is dropped, so that no member waits to trust it.
-      return intent === undefined
-        ? notice("scale-up", because)
-        : step("scale-up", because, { do: "deletePeer", peer: intent });
+      return intent === undefined ? notice(because) : step(because, { do: "deletePeer", peer: intent });
     }
     const { unseenClaims } = snapshot;
     if (unseenClaims.is !== "present") {
       const why = unseenClaims.is === "unknown" ? unseenClaims.why : "claims are not known";
-      return wait("scale-up", `${wanted}; no member is added: ${why}`, NAME_RECHECK_MS, { warn: true });
+      return wait(`${wanted}; no member is added: ${why}`, NAME_RECHECK_MS, { warn: true });
     }
     if (intent !== undefined && hasClaim(snapshot, name)) {
       const because = `${wanted}; claim ${name} exists already: the next free name is used`;
-      return step("scale-up", because, { do: "deletePeer", peer: intent });
+      return step(because, { do: "deletePeer", peer: intent });
     }
     if (intent === undefined) {
-      if (leaving) return wait("scale-up", `${wanted}; the old ${name} is still being deleted`, NAME_RECHECK_MS);
-      return step("scale-up", `${wanted}: ${name} will join`, {
+      if (leaving) return wait(`${wanted}; the old ${name} is still being deleted`, NAME_RECHECK_MS);
+      return step(`${wanted}: ${name} will join`, {
         do: "createPeer",
         peer: intendedPeer(snapshot, identity, name),
       });
@@ -69,14 +67,14 @@ export const scaleUp: ClusterRule = {
     if (away.length > 0) {
       const because = `${wanted}; before one is added, ${away.map(({ name }) => name).join(", ")} must be healthy`;
       const lastsMs = Math.min(...away.map((member) => member.history.sickForMs));
-      return wait("scale-up", because, recheckMs(lastsMs, RECHECK));
+      return wait(because, recheckMs(lastsMs, RECHECK));
     }
     const taken = joiningMembers(snapshot).find(({ isOurs }) => !isOurs);
     if (taken !== undefined) {
       const because = `${wanted}; etcd allows one learner at a time, and ${taken.name} was added by hand: promote it or remove it`;
-      return wait("scale-up", because, LEARNER_RECHECK_MS, { warn: true });
+      return wait(because, LEARNER_RECHECK_MS, { warn: true });
     }
-    return step("scale-up", `${wanted}: ${name} joins as a learner`, {
+    return step(`${wanted}: ${name} joins as a learner`, {
       do: "addLearner",
       name,
       peerUrl: urlOf(snapshot, name, reachedBy(intent.spec)),

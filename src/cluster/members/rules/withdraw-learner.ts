@@ -14,6 +14,6 @@ export const withdrawLearner: ClusterRule = {
     if (learner === undefined || peer === undefined) return undefined;
     if (learner.removal !== undefined) return undefined; // remove-member carries it out
     const because = `${snapshot.cluster.spec.replicas} members are wanted and there are ${ownVoters(snapshot).length} without ${learner.name}: it is removed`;
-    return step("withdraw-learner", because, { do: "markRemoval", peer, removal: "scale-down" });
+    return step(because, { do: "markRemoval", peer, removal: "scale-down" });
   },
 };

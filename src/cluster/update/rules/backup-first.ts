@@ -7,7 +7,7 @@ import { activeFirstBackup, firstBackupsOf, hasFailed, nextSchedule } from "#clu
 import { lacksFirstBackup } from "#cluster/update/version-path.ts";
 import { unwaivedBlocker } from "#cluster/update/waivers.ts";
 import { stoppedUpdate } from "#cluster/update/wanted-template.ts";
-import { step, type Wait, wait } from "#runtime/decide.ts";
+import { step, type Waiting, wait } from "#runtime/decide.ts";
 
 /** A fallback for lost events, in milliseconds: the end of the backup requeues the cluster at once. */
 const RECHECK_MS = 10_000;
@@ -30,7 +30,7 @@ export const backupFirst: ClusterRule = {
     if (active !== undefined) {
       const isLate = snapshot.takenAtMs - Date.parse(active.metadata.creationTimestamp ?? "") >= LONG_MS;
       const because = `the update to ${version} waits until EtcdBackup ${active.metadata.name} is stored`;
-      return wait("backup-first", because, RECHECK_MS, { warn: isLate });
+      return wait(because, RECHECK_MS, { warn: isLate });
     }
     const latest = firstBackupsOf(snapshot).at(-1);
     const schedule = nextSchedule(snapshot);
@@ -42,19 +42,19 @@ export const backupFirst: ClusterRule = {
       const unfit = ownVoters(snapshot).find((member) => unwaivedBlocker(snapshot, member) !== undefined);
       if (unfit !== undefined) {
         const because = `EtcdBackup ${latest.metadata.name} is too old; a new one is made once ${unfit.name} ${unwaivedBlocker(snapshot, unfit)}`;
-        return wait("backup-first", because, RECHECK_MS);
+        return wait(because, RECHECK_MS);
       }
     }
     const backup = draftOf(snapshot, schedule);
     const because = `EtcdBackup ${backup.metadata.name} is made before the update to ${version}, from the template of EtcdBackupSchedule ${schedule.metadata.name}`;
-    return step("backup-first", because, { do: "createBackup", backup });
+    return step(because, { do: "createBackup", backup });
   },
 };
 
-function failed({ cluster }: ClusterSnapshot, latest: EtcdBackup | undefined): Wait {
+function failed({ cluster }: ClusterSnapshot, latest: EtcdBackup | undefined): Waiting {
   const why = latest?.status?.conditions?.find(
     ({ type, status }) => (type === "Failed" && status === "True") || (type === "Verified" && status === "False"),
   );
   const because = `EtcdBackup ${latest?.metadata.name} has failed: ${why?.message}; delete it to make a new one, or waive BackupFirst; the update to ${cluster.spec.version} waits`;
-  return wait("backup-first", because, RECHECK_MS, { warn: true });
+  return wait(because, RECHECK_MS, { warn: true });
 }

@@ -28,7 +28,7 @@ export const cancelDowngrade: ClusterRule = {
       joining === undefined
         ? `spec.version is ${version}`
         : `etcd lets no member join during a downgrade, and ${joining} has to join`;
-    return step("cancel-downgrade", `the downgrade to etcd ${to} is cancelled: ${why}`, { do: "cancelDowngrade", to });
+    return step(`the downgrade to etcd ${to} is cancelled: ${why}`, { do: "cancelDowngrade", to });
   },
 };
 

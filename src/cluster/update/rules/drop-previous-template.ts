@@ -18,7 +18,7 @@ export const dropPreviousTemplate: ClusterRule = {
     const live = snapshot.peers.find((peer) => peer.spec.previous !== undefined && isSettled(snapshot, peer));
     if (live === undefined) return undefined;
     const because = `${live.metadata.name} works with its new template: the previous one is dropped`;
-    return step("drop-previous-template", because, { do: "replacePeer", live, peer: settledPeer(live) });
+    return step(because, { do: "replacePeer", live, peer: settledPeer(live) });
   },
 };
 

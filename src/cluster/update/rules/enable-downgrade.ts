@@ -10,7 +10,7 @@ import { unconvertedVoter } from "#cluster/update/raft-entries.ts";
 import { askedDowngrade, isSpoken } from "#cluster/update/version-path.ts";
 import { stoppedUpdate, wantedRevision, whyRefused } from "#cluster/update/wanted-template.ts";
 import { isSameMinor, minorOf } from "#etcd/version.ts";
-import { step, type Wait, wait } from "#runtime/decide.ts";
+import { step, type Waiting, wait } from "#runtime/decide.ts";
 
 /** Recheck interval for a learner that was added by hand, in milliseconds: no event reports its promotion. */
 const JOINED_RECHECK_MS = 10_000;
@@ -32,17 +32,17 @@ export const enableDowngrade: ClusterRule = {
     if (version === undefined || isSpoken(snapshot, version)) return undefined;
     if (stoppedUpdate(snapshot) !== undefined || whyRefused(snapshot).length > 0) return undefined;
     const to = minorOf(version);
-    const incomplete = untilWhole(snapshot, "enable-downgrade", `the downgrade to etcd ${to} begins`);
+    const incomplete = untilWhole(snapshot, `the downgrade to etcd ${to} begins`);
     if (incomplete !== undefined) return incomplete;
     const enabled = enabledDowngrade(snapshot);
     // Data that is already in the older format would look converted, and its raft log would look free of old entries.
     const unconverted = unconvertedVoter(snapshot);
     if (enabled === undefined && unconverted !== undefined) {
       const because = `the downgrade to etcd ${to} begins when the data of ${unconverted.name} is in the format of the release that it runs`;
-      return untilConverted(snapshot, "enable-downgrade", because);
+      return untilConverted(snapshot, because);
     }
     if (enabled === undefined)
-      return step("enable-downgrade", `members can go back to etcd ${to} once etcd's own downgrade is enabled`, {
+      return step(`members can go back to etcd ${to} once etcd's own downgrade is enabled`, {
         do: "enableDowngrade",
         to,
       });
@@ -50,7 +50,7 @@ export const enableDowngrade: ClusterRule = {
     const why = ownVoters(snapshot).flatMap((member) => whyNotConverted(member, version) ?? []);
     const because = `members go back to etcd ${to} when their data has been converted: ${why[0]}`;
     if (why.length === 0) return undefined;
-    return untilConverted(snapshot, "enable-downgrade", because);
+    return untilConverted(snapshot, because);
   },
 };
 
@@ -59,24 +59,24 @@ export const enableDowngrade: ClusterRule = {
  * `undefined` when all are present.
  * @param what happens then, as the beginning of a sentence
  */
-export function untilWhole(snapshot: ClusterSnapshot, rule: string, what: string): Wait | undefined {
+export function untilWhole(snapshot: ClusterSnapshot, what: string): Waiting | undefined {
   const joining = joiningName(snapshot);
   if (joining !== undefined) {
     const warn = askedForMs(snapshot) >= snapshot.memberTimeoutMs;
-    return wait(rule, `${what} once ${joining} has its vote`, JOINED_RECHECK_MS, { warn });
+    return wait(`${what} once ${joining} has its vote`, JOINED_RECHECK_MS, { warn });
   }
   // A member that an update may fix participates in the quorum, and its data is converted like that of the others.
   const unfit = ownVoters(snapshot).find((member) => member.lacks.length > 0 && !mayBeFixedByRestart(snapshot, member));
   if (unfit === undefined) return undefined;
   const unfitMs = unfit.history.unfitForMs;
   const because = `${what} once ${unfit.name} ${restartBlocker(unfit)}${podTrouble(snapshot, unfit.name)}`;
-  return wait(rule, because, recheckMs(unfitMs, PATIENCE), { warn: unfitMs >= snapshot.memberTimeoutMs });
+  return wait(because, recheckMs(unfitMs, PATIENCE), { warn: unfitMs >= snapshot.memberTimeoutMs });
 }
 
 /** The wait until members have converted their data. It warns after the member timeout. */
-export function untilConverted(snapshot: ClusterSnapshot, rule: string, because: string): Wait {
+export function untilConverted(snapshot: ClusterSnapshot, because: string): Waiting {
   const askedMs = askedForMs(snapshot);
-  return wait(rule, because, recheckMs(askedMs, PATIENCE), { warn: askedMs >= snapshot.memberTimeoutMs });
+  return wait(because, recheckMs(askedMs, PATIENCE), { warn: askedMs >= snapshot.memberTimeoutMs });
 }
 
 /**

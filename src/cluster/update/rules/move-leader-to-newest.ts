@@ -18,7 +18,7 @@ export const moveLeaderToNewest: ClusterRule = {
     const successor = ownVoters(snapshot).find((member) => runsStrict(member) === true);
     if (successor === undefined) return undefined;
     const because = `${joining} is joining and may not get raft entries of etcd 3.5 from ${leader.name}, which leads with etcd 3.6; ${successor.name} takes over`;
-    return step("move-leader-to-newest", because, {
+    return step(because, {
       do: "moveLeader",
       from: leader.name,
       to: successor.name,

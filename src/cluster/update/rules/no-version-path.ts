@@ -7,6 +7,6 @@ export const noVersionPath: ClusterRule = {
   name: "no-version-path",
   decide(snapshot) {
     const why = whyNoVersionPath(snapshot);
-    return why === undefined ? undefined : notice("no-version-path", `spec.version is refused: ${why}`);
+    return why === undefined ? undefined : notice(`spec.version is refused: ${why}`);
   },
 };

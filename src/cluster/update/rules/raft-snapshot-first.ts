@@ -16,17 +16,16 @@ export const raftSnapshotFirst: ClusterRule = {
     const why = whySnapshotsFirst(snapshot);
     if (why === undefined) return undefined;
     const what = `every member takes a raft snapshot before the first one is updated to etcd ${minorOf(snapshot.cluster.spec.version)}`;
-    const incomplete = untilWhole(snapshot, "raft-snapshot-first", what);
+    const incomplete = untilWhole(snapshot, what);
     if (incomplete !== undefined) return incomplete;
-    if (enabledDowngrade(snapshot) !== undefined)
-      return untilConverted(snapshot, "raft-snapshot-first", `${what}; not done yet: ${why}`);
+    if (enabledDowngrade(snapshot) !== undefined) return untilConverted(snapshot, `${what}; not done yet: ${why}`);
     // Data that is already in the older format would look converted before the snapshot is taken.
     const unconverted = unconvertedVoter(snapshot);
     if (unconverted !== undefined) {
       const because = `${what}; that begins when the data of ${unconverted.name} is in the format of the release that it runs`;
-      return untilConverted(snapshot, "raft-snapshot-first", because);
+      return untilConverted(snapshot, because);
     }
     const because = `${what}: ${why}; etcd's downgrade to ${SNAPSHOTS_BY} forces the snapshots, and is cancelled then`;
-    return step("raft-snapshot-first", because, { do: "enableDowngrade", to: SNAPSHOTS_BY });
+    return step(because, { do: "enableDowngrade", to: SNAPSHOTS_BY });
   },
 };

@@ -12,8 +12,6 @@ export const refusedSpec: ClusterRule = {
   decide(snapshot) {
     const why = whyRefused(snapshot).join("; ");
     if (why === "") return undefined;
-    return identityOf(snapshot) === undefined
-      ? wait("refused-spec", why, RECHECK_MS, { warn: true })
-      : notice("refused-spec", why);
+    return identityOf(snapshot) === undefined ? wait(why, RECHECK_MS, { warn: true }) : notice(why);
   },
 };

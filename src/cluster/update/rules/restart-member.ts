@@ -23,7 +23,7 @@ import { wishText } from "#cluster/update/update-status.ts";
 import { isWaived, unwaivedBlocker, waivedText } from "#cluster/update/waivers.ts";
 import { templateOf } from "#cluster/update/wanted-template.ts";
 import { dueUrl } from "#cluster-tls/change/peer-scheme.ts";
-import { step, type Wait, wait } from "#runtime/decide.ts";
+import { step, type Waiting, wait } from "#runtime/decide.ts";
 
 /**
  * Recheck intervals in case a watch event is lost, in milliseconds. Normally an event of the ReplicaSet or the
@@ -71,17 +71,17 @@ export const restartMember: ClusterRule = {
     const answers = snapshot.endpoints.get(name)?.is === "present";
     if (leaderOf(snapshot)?.id === member.id && answers && successor !== undefined) {
       const because = `${name} leads and is about to restart; ${successor.name} takes over`;
-      return step("restart-member", because, { do: "moveLeader", from: name, to: successor.name, id: idOf(successor) });
+      return step(because, { do: "moveLeader", from: name, to: successor.name, id: idOf(successor) });
     }
     const url = dueUrl(snapshot, peer);
     if (url !== undefined) {
       const because = `${name} is about to restart with peer URL ${url}: the member list is updated first`;
-      return step("restart-member", because, { do: "updateMember", name, id: idOf(member), peerUrl: url });
+      return step(because, { do: "updateMember", name, id: idOf(member), peerUrl: url });
     }
     const waived = waivedText(snapshot, name, isUnseen);
     const wish = wishText(snapshot, templateOf(peer));
     const because = `${name} restarts with etcd ${peer.spec.version}${wish}${waived}`;
-    const restart = step("restart-member", because, { do: "restartPod", name, pod } as const);
+    const restart = step(because, { do: "restartPod", name, pod } as const);
     // While scaling, a member that is down and may not restart blocks nothing: restart-stopped.ts has reported why.
     return isResizing(snapshot) && isDown(snapshot, name) ? possibleOne(snapshot, [restart]) : restart;
   },
@@ -100,12 +100,12 @@ function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
 }
 
 /** A wait that blocks all later rules, except while scaling: scaling must not depend on another controller's write. */
-function waitToRestart(snapshot: ClusterSnapshot, because: string, { warn = false } = {}): Wait | undefined {
+function waitToRestart(snapshot: ClusterSnapshot, because: string, { warn = false } = {}): Waiting | undefined {
   if (isResizing(snapshot)) return undefined;
   const { startTime } = snapshot.cluster.status?.update ?? {};
   const againMs =
     startTime === undefined ? HELD.firstMs : recheckMs(Math.abs(snapshot.takenAtMs - Date.parse(startTime)), HELD);
-  return wait("restart-member", because, againMs, { warn });
+  return wait(because, againMs, { warn });
 }
 
 /** The condition of the EtcdPeer that reports why its controller is stuck, such as a refused or foreign ReplicaSet. */

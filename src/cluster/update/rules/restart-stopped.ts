@@ -7,7 +7,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { isOutdated } from "#cluster/update/next-template.ts";
 import { isAboutToRestart, isTemplateReady } from "#cluster/update/pending-restart.ts";
-import { type Proposal, step } from "#runtime/decide.ts";
+import { type Proposed, step } from "#runtime/decide.ts";
 
 type Restart = Extract<ClusterStep, { do: "restartPod" }>;
 
@@ -29,7 +29,7 @@ export const restartStopped: ClusterRule = {
   },
 };
 
-function restarts(snapshot: ClusterSnapshot): readonly Proposal<Restart>[] {
+function restarts(snapshot: ClusterSnapshot): readonly Proposed<Restart>[] {
   return snapshot.peers.flatMap((peer) => {
     const { name } = peer.metadata;
     const pod = snapshot.pods.get(name);
@@ -37,6 +37,6 @@ function restarts(snapshot: ClusterSnapshot): readonly Proposal<Restart>[] {
       return [];
     if (isOutdated(snapshot, peer)) return []; // the template changed, or its release is not reachable any more
     const because = `${pod.metadata.name} is down, and ${name} has a newer template for its next pod`;
-    return [step("restart-stopped", because, { do: "restartPod", name, pod } as const)];
+    return [step(because, { do: "restartPod", name, pod } as const)];
   });
 }

@@ -9,7 +9,7 @@ import { isOutdated, lastGood, nextTemplate, rollbackTemplates } from "#cluster/
 import { hasPendingRestart } from "#cluster/update/pending-restart.ts";
 import { stoppedUpdate } from "#cluster/update/wanted-template.ts";
 import { trustingAs } from "#cluster-tls/check/trusted.ts";
-import { notice, type Proposal, step } from "#runtime/decide.ts";
+import { notice, type Proposed, step } from "#runtime/decide.ts";
 
 /** Rolls back the member that did not become healthy, and reports why the update has stopped. */
 export const rollBackMember: ClusterRule = {
@@ -34,16 +34,15 @@ export const rollBackMember: ClusterRule = {
     const first = possibleOne(snapshot, back(tried)) ?? firstPossible(snapshot, back(blamed));
     if (first !== undefined) return first;
     return notice(
-      "roll-back-member",
       `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; change the spec to start a new update`,
     );
   },
 };
 
-function cancelRestart(snapshot: ClusterSnapshot, live: EtcdPeer): Proposal<ClusterStep> {
+function cancelRestart(snapshot: ClusterSnapshot, live: EtcdPeer): Proposed<ClusterStep> {
   const because = `${live.metadata.name} does not restart with its outdated template, and keeps the one that it runs`;
   const peer = revisedPeer(live, nextTemplate(snapshot, live), undefined);
-  return step("roll-back-member", because, { do: "replacePeer", live, peer });
+  return step(because, { do: "replacePeer", live, peer });
 }
 
 /**
@@ -55,10 +54,10 @@ function failedMembers(snapshot: ClusterSnapshot, blamed: string): readonly Etcd
   return peers.filter((live) => isOutdated(snapshot, live));
 }
 
-function rollBack(live: EtcdPeer, template: MemberTemplate): Proposal<ClusterStep> {
+function rollBack(live: EtcdPeer, template: MemberTemplate): Proposed<ClusterStep> {
   const good = lastGood(live);
   const isItsOwn = revisionOf(template) === revisionOf(trustingAs(good, template));
   const what = isItsOwn ? "is rolled back to its previous template" : "gets the template of a healthy member";
   const because = `${live.metadata.name} did not come up, and ${what}: etcd ${template.version}`;
-  return step("roll-back-member", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
+  return step(because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
 }

@@ -16,7 +16,7 @@ export const stopUpdate: ClusterRule = {
     const why = whyNot(snapshot, first);
     const seconds = Math.round(snapshot.memberTimeoutMs / 1_000);
     const because = `${first.name} did not become healthy and ready within ${seconds} s of its restart: ${why}; it is rolled back`;
-    return step("stop-update", because, { do: "stopUpdate", name: first.name, message: why });
+    return step(because, { do: "stopUpdate", name: first.name, message: why });
   },
 };
 

@@ -17,7 +17,7 @@ export const updateMemberUrl: ClusterRule = {
       // A member with a pending restart gets its new URL right before the restart.
       if (member === undefined || pod === undefined) continue;
       if (urlOf(snapshot, name, listensBy(pod)) !== url) continue;
-      return step("update-member-url", `${name} already listens at ${url}: its peer URL is updated`, {
+      return step(`${name} already listens at ${url}: its peer URL is updated`, {
         do: "updateMember",
         name,
         id: idOf(member),

@@ -12,7 +12,7 @@ import { hasPendingRestart, isOnDelete, mayBeFixedByRestart } from "#cluster/upd
 import { awaitedText, waitingForDeletion } from "#cluster/update/update-status.ts";
 import { unwaivedBlocker, waivedText } from "#cluster/update/waivers.ts";
 import { templateOf } from "#cluster/update/wanted-template.ts";
-import { step, type Wait, wait } from "#runtime/decide.ts";
+import { step, type Waiting, wait } from "#runtime/decide.ts";
 import { updateOrder } from "./restart-member.ts";
 
 /** A fallback for lost events, in milliseconds: an event reports when a pod is deleted. */
@@ -59,14 +59,14 @@ export const updateMember: ClusterRule = {
     if (unfit !== undefined) {
       const because = `the update of ${name} waits until ${unfit.name} ${unwaivedBlocker(snapshot, unfit)}${podTrouble(snapshot, unfit.name)}`;
       const unfitMs = unfit.history.unfitForMs;
-      return wait("update-member", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
+      return wait(because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
     const what = newsText(templateOf(live), template, changed);
     const because = isRestartCancelled
       ? `${name} does not restart with its outdated template, and keeps the one that it runs: etcd ${template.version}`
       : `${templateText(snapshot, name, what)}; ${next.length - 1} more members follow${waivedText(snapshot, name)}`;
     const peer = revisedPeer(live, template, lastGood(live));
-    return step("update-member", because, { do: "replacePeer", live, peer });
+    return step(because, { do: "replacePeer", live, peer });
   },
 };
 
@@ -93,9 +93,9 @@ function newsText(before: MemberTemplate, after: MemberTemplate, changed: readon
 }
 
 /** Waits for people to delete pods (OnDelete). While a member is unfit, that is reported instead. */
-function awaitDeletions(snapshot: ClusterSnapshot): Wait | undefined {
+function awaitDeletions(snapshot: ClusterSnapshot): Waiting | undefined {
   const names = waitingForDeletion(snapshot);
   const isFit = ownVoters(snapshot).every((member) => member.lacks.length === 0);
   if (names.length === 0 || !isFit) return undefined;
-  return wait("update-member", `${awaitedText(names)}: spec.updateStrategy.type is OnDelete`, DELETION_RECHECK_MS);
+  return wait(`${awaitedText(names)}: spec.updateStrategy.type is OnDelete`, DELETION_RECHECK_MS);
 }

@@ -13,7 +13,7 @@ import { isOutdated, lastGood, nextTemplate } from "#cluster/update/next-templat
 import { wishText } from "#cluster/update/update-status.ts";
 import { stoppedUpdate } from "#cluster/update/wanted-template.ts";
 import { isStopped, isUnscheduled } from "#kube/pod.ts";
-import { type Proposal, step } from "#runtime/decide.ts";
+import { type Proposed, step } from "#runtime/decide.ts";
 
 /**
  * How long a member must have been sick before its template is suspected, in milliseconds. A crashed container is
@@ -39,7 +39,7 @@ export const updateStopped: ClusterRule = {
   },
 };
 
-function updateOf(snapshot: ClusterSnapshot, live: EtcdPeer): Proposal<ClusterStep> {
+function updateOf(snapshot: ClusterSnapshot, live: EtcdPeer): Proposed<ClusterStep> {
   const { name } = live.metadata;
   const template = nextTemplate(snapshot, live);
   const wish = wishText(snapshot, template);
@@ -47,7 +47,7 @@ function updateOf(snapshot: ClusterSnapshot, live: EtcdPeer): Proposal<ClusterSt
   // A rollback records no previous template. A member that never ran has none that works, and records its own like all
   // others.
   const previous = stoppedUpdate(snapshot) === undefined ? lastGood(live) : undefined;
-  return step("update-stopped", because, { do: "replacePeer", live, peer: revisedPeer(live, template, previous) });
+  return step(because, { do: "replacePeer", live, peer: revisedPeer(live, template, previous) });
 }
 
 /** Whether the EtcdPeer is that of a listed member, the member is down, and no other member is the canary. */
