@@ -26,8 +26,11 @@ const KINDS: readonly (readonly [kind: string, reasons: Reasons, remedies: Remed
   ["EtcdUser", USER_REASONS, USER_REMEDIES],
 ];
 
-/** What each reason of a condition asks of a person, with an anchor for each, such as `etcdcluster-nospacealarm`. */
-export function failuresPage(): string {
+/**
+ * What each reason of a condition asks of a person, with an anchor for each, such as `etcdcluster-nospacealarm`.
+ * @param runbooks text of docs/runbooks.md, which has a heading for each alert; empty when there is none
+ */
+export function failuresPage(runbooks: string): string {
   const sections = KINDS.flatMap(([kind, reasons, remedies]) => {
     const all = Object.entries(reasons).map(([reason, why]) => ({ reason, why, care: careOf(kind, remedies, reason) }));
     const rows = all.flatMap(({ reason, why, care }) =>
@@ -45,7 +48,15 @@ export function failuresPage(): string {
     "Start with `kubectl describe` of the object, such as `kubectl describe etcdcluster my-etcd`. Each of its conditions has a reason. Look up the reason below, under the kind of the object. The message of the condition names members, Secrets and fields.",
     "Steps of longer repairs: [repairs](troubleshooting.md). What the conditions ask: [conditions](reference/conditions.md). Reasons of events: [events](reference/events.md). Known limits: [limits](limits.md).",
     ...sections,
+    ...alertsIn(runbooks),
   );
+}
+
+function alertsIn(runbooks: string): readonly string[] {
+  const alerts = [...runbooks.matchAll(/^## (\w+)$/gm)].map(([, name = ""]) => name);
+  if (alerts.length === 0) return [];
+  const links = alerts.map((name) => `[${name}](runbooks.md#${name.toLowerCase()})`);
+  return ["## Alerts", `Each alert has an entry with the same four parts: ${links.join(", ")}.`];
 }
 
 function careOf(kind: string, remedies: Remedies, reason: string): Care {

@@ -32,6 +32,7 @@ import { SCHEDULE_GUARDS } from "#schedule/guards.ts";
 import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { USER_GUARDS } from "#user/guards.ts";
 import { USER_RULES } from "#user/plan.ts";
+import { USAGE } from "../src/bin/flags.ts";
 import { compatibilityPage } from "./compatibility-page.ts";
 import { decisionsPage } from "./decisions-page.ts";
 import { failuresPage } from "./failures-page.ts";
@@ -44,15 +45,24 @@ import { page, table } from "./pages.ts";
 export async function referencePages(root: string): Promise<Readonly<Record<string, string>>> {
   return {
     ...fieldPages(),
-    "docs/when-something-fails.md": failuresPage(),
+    "docs/when-something-fails.md": failuresPage(await readIfThere(join(root, "docs/runbooks.md"))),
     "docs/adr/README.md": await decisionsPage(root),
     "docs/reference/compatibility.md": compatibilityPage(),
     "docs/reference/conditions.md": conditionsPage(),
     "docs/reference/events.md": await eventsPage(root),
+    "docs/reference/flags.md": flagsPage(),
     "docs/reference/messages.md": await messagesPage(root),
     "docs/reference/metrics.md": metricsPage(),
     "docs/reference/rules.md": await rulesPage(root),
   };
+}
+
+function flagsPage(): string {
+  return page(
+    "Flags of the operator",
+    "What `operator --help` prints. How to set flags: [install](../install.md#flags).",
+    `\`\`\`text\n${USAGE}\`\`\``,
+  );
 }
 
 function conditionsPage(): string {
@@ -215,6 +225,14 @@ export async function ruleTexts(root: string): Promise<Readonly<Record<string, s
   // The first kind with a rule of the name is the EtcdCluster, if it has one.
   const texts = (await Promise.all(all)).flat().map(({ name, doc }) => [name, doc] as const);
   return Object.fromEntries(texts.reverse());
+}
+
+/** Text of a file; empty when it does not exist. */
+async function readIfThere(path: string): Promise<string> {
+  return await readFile(path, "utf8").catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === "ENOENT") return "";
+    throw thrown;
+  });
 }
 
 function capitalized(name: string): string {

@@ -8,6 +8,7 @@ export function sitePages(root: string): Readonly<Record<string, string>> {
     "README.md": "index.md",
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
+    ...Object.fromEntries(at("{CHANGELOG,SECURITY}.md").map((path) => [path, path.toLowerCase()])),
     ...Object.fromEntries(at("docs/**/*.md").map((path) => [path, indexed(path.replace("docs/", ""))])),
     ...Object.fromEntries(at("src/*/README.md").map((path) => [path, `packages/${path.split("/")[1]}.md`])),
   };

@@ -25,10 +25,13 @@ export function sections(all: readonly string[]): readonly Section[] {
     { title: "Reference", pages: below("reference"), closed: true },
     {
       title: "Security and limits",
-      pages: named("limits", "permissions", "threat-model", "input-bounds", "performance"),
+      pages: ["SECURITY.md", ...named("limits", "permissions", "threat-model", "input-bounds", "performance")],
     },
     { title: "Decisions", pages: below("adr"), closed: true },
-    { title: "The code", pages: ["ARCHITECTURE.md", "CONTRIBUTING.md", ...named("glossary", "releasing")] },
+    {
+      title: "The code",
+      pages: ["ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", ...named("glossary", "releasing")],
+    },
   ];
   const known = new Set(listed.flatMap(({ pages }) => pages));
   const rest = all.filter((path) => path.startsWith("docs/") && !known.has(path));

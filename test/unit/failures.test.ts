@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import * as conditions from "#api/conditions.ts";
+import { failuresPage } from "../../scripts/failures-page.ts";
 
 const KINDS = {
   EtcdCluster: conditions.REASONS,
@@ -19,6 +20,12 @@ test.each(Object.entries(KINDS))("docs/when-something-fails.md has each reason o
   const shown = [...own.matchAll(/<a id="([^"]+)"><\/a>`(\w+)`/g)].map(([, id, reason]) => ({ id, reason }));
   expect(shown.map(({ reason }) => reason).sort()).toEqual(Object.keys(reasons).sort());
   for (const { id, reason } of shown) expect(id).toBe(`${kind}-${reason}`.toLowerCase());
+});
+
+test("the page leads to the runbook of every alert", () => {
+  const made = failuresPage("# Runbooks\n\n## EtcdNoLeader\n\n- a\n\n## EtcdLate\n");
+  expect(made).toContain("[EtcdNoLeader](runbooks.md#etcdnoleader), [EtcdLate](runbooks.md#etcdlate).");
+  expect(failuresPage("")).not.toContain("Alerts");
 });
 
 test("every kind with reasons is on the page", () => {

@@ -30,6 +30,11 @@ spec:
 END
 `;
 
+const ON_GROWING_VOLUMES = `
+kubectl apply -f kit/growing-class.yaml
+sed -i 's/^spec:/spec:\\n  storage: { storageClassName: growing }/' examples/quickstart.yaml
+`;
+
 const OPERATOR_RUNS = "kubectl -n etcd-operator-system rollout status deployment/etcd-cluster-operator --timeout=5m";
 
 /** The pages, by path from the root of the repository. */
@@ -42,7 +47,11 @@ export const PAGES: Readonly<Record<string, Page>> = {
   },
   "docs/change.md": { lane: "quick", before: CLUSTER },
   "docs/tls.md": { lane: "quick", before: CLUSTER },
-  "docs/troubleshooting.md": { lane: "quick", before: CLUSTER },
+  "docs/troubleshooting.md": {
+    lane: "quick",
+    before: `${ON_GROWING_VOLUMES}${CLUSTER}`,
+    after: "kubectl delete storageclass growing",
+  },
   "docs/backup.md": {
     lane: "long",
     before: `${CLUSTER}${ON_A_CLAIM}kubectl apply -f examples/backup-schedule.yaml`,
@@ -66,6 +75,7 @@ kubectl exec old-etcd-0 -- etcdctl put moved yes`,
     lane: "long",
     before: "kubectl create namespace shop --dry-run=client -o yaml | kubectl apply -f -",
     after: `grep -q registry.example/operator:1 operator.yaml
+kubectl -n etcd-operator-system patch serviceaccount etcd-cluster-operator -p '{"imagePullSecrets":null}'
 kubectl delete namespace shop --wait=false`,
   },
   "docs/fleets.md": { lane: "long", before: "", after: OPERATOR_RUNS },
