@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { OPERATOR } from "#api/names.ts";
 import { crdManifests, operatorManifests } from "./manifests.ts";
+import { dashboardFiles } from "./monitoring/dashboards.ts";
 import { prometheusRule, ruleGroups } from "./monitoring/rules.ts";
 import { PROMISES, promisedNames } from "./promises.ts";
 import { referencePages, ruleTexts } from "./reference.ts";
@@ -24,6 +25,9 @@ async function generatedFiles(root: string): Promise<Readonly<Record<string, str
     "config/secrets/namespace.yaml": documents([secretsIn()]),
     "config/monitoring/alerts.yaml": documents([{ groups: ruleGroups() }]),
     "config/monitoring/prometheus-rule.yaml": documents([prometheusRule()]),
+    ...Object.fromEntries(
+      Object.entries(dashboardFiles()).map(([name, text]) => [`config/monitoring/dashboards/${name}`, text]),
+    ),
     "src/api/v1beta1/shapes.ts": shapesFile(),
     "src/plugin/rule-texts.ts": ruleTextsFile(await ruleTexts(root)),
     ...pages,
