@@ -47,6 +47,8 @@ export type Reader = Pick<KubeClient, "list" | "watch">;
 interface ClientOptions {
   readonly config: KubeConfig;
   readonly userAgent: string;
+  /** Owner of the fields that this client writes. Default: FIELD_MANAGER. */
+  readonly fieldManager?: string;
   readonly clock?: Clock;
   readonly log?: Log;
   readonly limits?: RateLimits;
@@ -83,7 +85,7 @@ export class KubeClient {
       observe: options.observer ?? (() => undefined),
       mayChange: options.mayChange ?? (() => true),
     };
-    this.#requests = new Requests(options.userAgent);
+    this.#requests = new Requests(options.userAgent, options.fieldManager);
     this.#warnings = new Warnings(options.log ?? silentLog);
   }
 

@@ -46,9 +46,12 @@ interface How {
  * https://kubernetes.io/docs/reference/using-api/api-concepts/
  */
 export class Requests {
+  readonly #manager: string;
   readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(userAgent: string) {
+  /** @param manager owner of written fields */
+  constructor(userAgent: string, manager = FIELD_MANAGER) {
+    this.#manager = manager;
     this.#headers = { accept: "application/json", "user-agent": userAgent };
   }
 
@@ -63,7 +66,7 @@ export class Requests {
       method: "POST",
       repeat: "once",
       path: collectionPath(resource, requireScope(resource, object.metadata.namespace)),
-      query: { fieldManager: FIELD_MANAGER, ...asking },
+      query: { fieldManager: this.#manager, ...asking },
       body: object,
     });
   }
@@ -74,7 +77,7 @@ export class Requests {
       method: "PATCH",
       repeat: "guarded",
       subresource: options.subresource,
-      query: { fieldManager: FIELD_MANAGER, force: String(options.force) },
+      query: { fieldManager: this.#manager, force: String(options.force) },
       contentType: "application/apply-patch+yaml", // JSON is YAML
       body: object,
     });
@@ -88,7 +91,7 @@ export class Requests {
       known: asKnown(resource, object.metadata, object.metadata),
       repeat: "guarded",
       subresource: options.subresource,
-      query: { fieldManager: FIELD_MANAGER },
+      query: { fieldManager: this.#manager },
       body: object,
     });
   }
@@ -102,7 +105,7 @@ export class Requests {
       known: asKnown(resource, ref, preconditions),
       repeat: preconditions.resourceVersion === undefined ? "once" : "guarded",
       subresource: options.subresource,
-      query: { fieldManager: FIELD_MANAGER },
+      query: { fieldManager: this.#manager },
       contentType: isMerge ? "application/merge-patch+json" : "application/json-patch+json",
       body: isMerge ? mergeWith(patch, preconditions) : jsonWith(patch, preconditions),
     });

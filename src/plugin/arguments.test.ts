@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { inputOf } from "./arguments.ts";
-import { COMMANDS } from "./commands.ts";
+import { COMMANDS, COMMON_FLAGS } from "./commands.ts";
 import { commandHelp, helpText } from "./help.ts";
 
 test("a command line is read with its names, flags and rest", () => {
@@ -24,11 +24,11 @@ test("the help of a command needs none of its arguments", () => {
 
 test.each([
   ["an unknown command", ["stats"], 'There is no command "stats"; see kubectl etcd --help.'],
-  ["an unknown flag", ["list", "--all"], /Unknown option '--all'.*see kubectl etcd --help\.$/],
+  ["an unknown flag", ["list", "--all"], "Unknown option '--all'; see kubectl etcd list --help."],
   [
     "a flag of another command",
     ["status", "my-etcd", "--orphans"],
-    "status has no flag --orphans; see kubectl etcd status --help.",
+    "Unknown option '--orphans'; see kubectl etcd status --help.",
   ],
   ["a missing name", ["status"], "The command is: kubectl etcd status NAME [flags]."],
   ["too many names", ["status", "a", "b"], "The command is: kubectl etcd status NAME [flags]."],
@@ -55,9 +55,21 @@ test("the help names every command, and the help of a command its rights", () =>
   }
 });
 
-test("flags of the same name have the same type and letter in every command", () => {
-  const forms = new Map<string, Set<string>>();
-  for (const { name, short, takes } of COMMANDS.flatMap(({ flags }) => flags))
-    forms.set(name, (forms.get(name) ?? new Set()).add(`${short} ${takes}`));
-  expect([...forms].filter(([, each]) => each.size > 1)).toEqual([]);
+test("no command has two flags with one name or letter", () => {
+  for (const { name, flags } of COMMANDS) {
+    const words = [...COMMON_FLAGS, ...flags].flatMap((flag) => [
+      flag.name,
+      ...(flag.short === undefined ? [] : [flag.short]),
+    ]);
+    expect([name, words.length]).toEqual([name, new Set(words).size]);
+  }
+});
+
+test("flags may stand before the command, and -f has the meaning of its command", () => {
+  expect(inputOf(["-n", "shop", "logs", "my-etcd", "-f"])).toMatchObject({
+    texts: { namespace: "shop" },
+    given: new Set(["follow"]),
+  });
+  expect(inputOf(["plan", "my-etcd", "-f", "new.yaml"])).toMatchObject({ texts: { filename: "new.yaml" } });
+  expect(inputOf(["shell", "my-etcd", "--", "put", "-x"])).toMatchObject({ names: ["my-etcd"], rest: ["put", "-x"] });
 });

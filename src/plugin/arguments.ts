@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { COMMANDS, COMMON_FLAGS, type Command, commandOf, type Flag, usageOf } from "./commands.ts";
+import { COMMON_FLAGS, type Command, commandOf, type Flag, usageOf } from "./commands.ts";
 import { clean } from "./text.ts";
 
 /** What was typed, checked against the table of commands. */
@@ -23,15 +23,14 @@ export class UsageError extends Error {
 export function inputOf(argv: readonly string[]): Input | "help" {
   const split = argv.indexOf("--");
   const [own, rest] = split === -1 ? [argv, []] : [argv.slice(0, split), argv.slice(split + 1)];
-  const { values, positionals } = parsed(own, [...COMMON_FLAGS, ...COMMANDS.flatMap(({ flags }) => flags)]);
-  const [name, ...names] = positionals;
+  const words = parseArgs({ args: [...own], options: optionsOf(COMMON_FLAGS), strict: false }).positionals;
+  const name = words.find((word) => commandOf(word) !== undefined) ?? words[0];
   if (name === undefined || name === "help") return "help";
   const command = commandOf(name);
   if (command === undefined) throw new UsageError(`There is no command ${quoted(name)}; see kubectl etcd --help.`);
   const known = [...COMMON_FLAGS, ...command.flags];
-  const foreign = Object.keys(values).find((flag) => !known.some((each) => each.name === flag));
-  if (foreign !== undefined)
-    throw new UsageError(`${command.name} has no flag --${foreign}; see kubectl etcd ${name} --help.`);
+  const { values, positionals } = parsed(own, known, command);
+  const names = positionals.toSpliced(positionals.indexOf(name), 1);
   if (values.help !== true) checkNames(command, names, split !== -1);
   for (const flag of known) checkValue(flag, values[flag.name]);
   const entries = Object.entries(values);
@@ -44,21 +43,22 @@ export function inputOf(argv: readonly string[]): Input | "help" {
   };
 }
 
-function parsed(args: readonly string[], flags: readonly Flag[]) {
-  const options = Object.fromEntries(
-    flags.map(({ name, short, takes }) => [
-      name,
-      {
-        type: takes === "nothing" ? ("boolean" as const) : ("string" as const),
-        ...(short === undefined ? {} : { short }),
-      },
-    ]),
-  );
+function parsed(args: readonly string[], flags: readonly Flag[], command: Command) {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true });
+    return parseArgs({ args: [...args], options: optionsOf(flags), allowPositionals: true });
   } catch (thrown) {
-    throw new UsageError(`${clean((thrown as Error).message)}; see kubectl etcd --help.`);
+    const [first = ""] = (thrown as Error).message.split(". ");
+    throw new UsageError(`${clean(first)}; see kubectl etcd ${command.name} --help.`);
   }
+}
+
+function optionsOf(flags: readonly Flag[]) {
+  return Object.fromEntries(
+    flags.map(({ name, short, takes }) => {
+      const type = takes === "nothing" ? ("boolean" as const) : ("string" as const);
+      return [name, short === undefined ? { type } : { type, short }];
+    }),
+  );
 }
 
 /** Longest name of a Kubernetes object. */

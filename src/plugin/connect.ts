@@ -50,7 +50,12 @@ export function connect(wish: Wish, env: Env, version: string): Connection {
   const proxy = cluster.proxyUrl;
   const transport = httpTransport(own, proxy === undefined ? env : { HTTPS_PROXY: proxy, HTTP_PROXY: proxy });
   return {
-    client: new KubeClient({ config: own, userAgent: `kubectl-etcd/${version}`, transport }),
+    client: new KubeClient({
+      config: own,
+      userAgent: `kubectl-etcd/${version}`,
+      fieldManager: "kubectl-etcd",
+      transport,
+    }),
     namespace,
     config,
   };

@@ -3,7 +3,12 @@ import { type Input, inputOf, UsageError } from "./arguments.ts";
 import { connect } from "./connect.ts";
 import type { Context, Run } from "./context.ts";
 import { commandHelp, helpText } from "./help.ts";
+import { backup, binding, certificate, pause, restart, restore, resume, schedule, undelete } from "./run/act.ts";
+import { logs } from "./run/logs.ts";
 import { list, status, version, why } from "./run/look.ts";
+import { plan } from "./run/plan.ts";
+import { report } from "./run/report.ts";
+import { shell } from "./run/shell.ts";
 import { clean } from "./text.ts";
 import { EXIT_CODES } from "./verdict.ts";
 import { repeated } from "./watch.ts";
@@ -14,7 +19,10 @@ import { repeated } from "./watch.ts";
 declare const PLUGIN_VERSION: string | undefined;
 const VERSION = typeof PLUGIN_VERSION === "string" ? PLUGIN_VERSION : "0.0.0-source";
 
-const RUNS: Readonly<Record<string, Run>> = { list, status, why, version };
+const RUNS: Readonly<Record<string, Run>> = {
+  ...{ list, status, why, version, plan, restart, backup, restore, schedule, undelete, pause, resume },
+  ...{ binding, certificate, logs, report, shell },
+};
 
 process.exitCode = await main(process.argv.slice(2)).catch((thrown: unknown) => {
   const isExpected = thrown instanceof UsageError || (thrown instanceof OperatorError && thrown.code !== "Bug");
