@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { idleSince, isReportDue, isRunning, isUnreported, lastEnded, reportOf, stateOf } from "#agent-job/job-state.ts";
+import {
+  attempted,
+  idleSince,
+  isReportDue,
+  isRunning,
+  isUnreported,
+  lastEnded,
+  reportOf,
+  stateOf,
+} from "#agent-job/job-state.ts";
 import { agentPod, attempt, backup, DONE, endedPod, FULL } from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 
@@ -19,6 +28,14 @@ test.each([
   [[], "active"],
 ])("a Job with the conditions %j is %s", (conditions, state) => {
   expect(stateOf({ ...job, status: { conditions } } as Job)).toBe(state);
+});
+
+test("a Job is joined by the pods that it controls", () => {
+  const reference = { apiVersion: "batch/v1", kind: "Job", name: "nightly", controller: true, uid: job.metadata.uid };
+  const own = made(running, "2026-01-01T12:00:00Z", { ownerReferences: [reference] });
+  const others = made(running, "2026-01-01T12:00:00Z", { ownerReferences: [{ ...reference, uid: "of another Job" }] });
+  expect(attempted(job, [others, own])).toEqual({ job, pods: [own] });
+  expect(attempted(undefined, [own])).toBeUndefined();
 });
 
 test("the report is taken from the ended pod, not from a newer running pod", () => {
