@@ -23,13 +23,15 @@ function indexed(path: string): string {
 export type Target =
   | { readonly kind: "page"; readonly href: string }
   /** A file that is no page, such as an example or source code: the site serves its text. */
-  | { readonly kind: "file"; readonly href: string; readonly path: string };
+  | { readonly kind: "file"; readonly href: string; readonly path: string }
+  /** A folder without a page: the site serves a list of its files. */
+  | { readonly kind: "folder"; readonly href: string; readonly path: string };
 
 /**
  * Leads a link that is right in the repository to the same thing on the site.
  * @param from path of the file with the link, from the root
  * @returns undefined for links to other sites and within the page
- * @throws Error when there is no such file, or when it is a folder without a README.md
+ * @throws Error when there is no such file
  */
 export function targetOf(
   root: string,
@@ -44,8 +46,7 @@ export function targetOf(
   if (page !== undefined) return { kind: "page", href: `/${page}${anchor === undefined ? "" : `#${anchor}`}` };
   if (path.startsWith("..") || !existsSync(join(root, path)))
     throw new Error(`${from} links to ${href}, but there is no file ${path}.`);
-  if (statSync(join(root, path)).isDirectory())
-    throw new Error(`${from} links to the folder ${path}, which has no README.md that could be its page.`);
+  if (statSync(join(root, path)).isDirectory()) return { kind: "folder", href: `/files/${path}/index.txt`, path };
   return { kind: "file", href: `/files/${path}.txt`, path };
 }
 

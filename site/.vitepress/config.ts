@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { slug } from "github-slugger";
 import type { MarkdownRenderer } from "vitepress";
@@ -43,6 +43,13 @@ function withoutVue({ renderer }: MarkdownRenderer): void {
   renderer.render = (...given) => `<div v-pre>${render(...given)}</div>`;
 }
 
+/** Writes the list of a folder's files. */
+function listFolder(outDir: string, path: string): void {
+  const names = globSync("**/*", { cwd: join(ROOT, path) }).sort();
+  mkdirSync(join(outDir, "files", path), { recursive: true });
+  writeFileSync(join(outDir, "files", path, "index.txt"), names.map((name) => `${path}/${name}\n`).join(""));
+}
+
 export default defineConfig({
   title: "etcd-cluster-operator",
   description,
@@ -75,6 +82,9 @@ export default defineConfig({
     search: { provider: "local" },
   },
   buildEnd({ outDir }) {
-    for (const path of files) cpSync(join(ROOT, path), join(outDir, "files", `${path}.txt`));
+    for (const path of files) {
+      if (statSync(join(ROOT, path)).isDirectory()) listFolder(outDir, path);
+      else cpSync(join(ROOT, path), join(outDir, "files", `${path}.txt`));
+    }
   },
 });

@@ -49,17 +49,17 @@ describe.each(Object.keys(pages))("%s", (page) => {
   });
 });
 
-test("a link to a missing file and to a folder without a page is refused", () => {
+test("a link to a missing file or folder is refused", () => {
   expect(() => targetOf(ROOT, pages, "docs/tls.md", "missing.md")).toThrow(
     "docs/tls.md links to missing.md, but there is no file docs/missing.md.",
   );
   expect(() => targetOf(ROOT, pages, "docs/tls.md", "../src/cluster/tls")).toThrow("there is no file src/cluster/tls");
-  expect(() => targetOf(ROOT, pages, "docs/tls.md", "../src/cluster/members")).toThrow("has no README.md");
 });
 
-test("links lead to pages of the site, or to the text of a file", () => {
+test("links lead to pages of the site, to the text of a file, or to the list of a folder", () => {
   expect(targetOf(ROOT, pages, "docs/tls.md", "limits.md#tls")).toEqual({ kind: "page", href: "/limits.md#tls" });
   expect(targetOf(ROOT, pages, "ARCHITECTURE.md", "docs/adr")).toEqual({ kind: "page", href: "/adr/index.md" });
+  expect(targetOf(ROOT, pages, "docs/tls.md", "../examples")).toMatchObject({ kind: "folder", href: "/files/examples/index.txt" }); // biome-ignore format: a line
   const path = "examples/tls.yaml";
   expect(targetOf(ROOT, pages, "docs/tls.md", "../examples/tls.yaml")).toEqual({ kind: "file", href: `/files/${path}.txt`, path }); // biome-ignore format: a line
 });
