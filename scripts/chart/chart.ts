@@ -1,11 +1,14 @@
 import { stringify } from "yaml";
 import { z } from "zod";
-import { ALLOW_DELETION_ANNOTATION, ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
+import { ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
 import { isSameData } from "#base/hash.ts";
+import { DEFINITIONS_POLICY } from "../definitions-policy.ts";
 import { crdManifests, operatorManifests } from "../manifests.ts";
 import { type Manifest, OPERATOR_NAMESPACE } from "../own.ts";
 import { peopleRoles } from "../people-roles.ts";
 import { secretsEverywhere, secretsIn } from "../rights.ts";
+import { chartYaml, valuesYaml } from "./files.ts";
+import { selfTestObjects } from "./self-test.ts";
 import { type Block, entries, field, mark, onlyIf, type Snippets, templateOf } from "./template.ts";
 import { valuesSchema } from "./values.ts";
 
@@ -21,6 +24,9 @@ const INLINE = {
   REPLICAS: "{{ .Values.replicas }}",
   REPOSITORIES: '{{ join " or " .Values.etcdRepositories }}',
   ONE_NAMESPACE: "{{ . }}",
+  TEST_NAMESPACE: "{{ .Values.test.namespace | default (first .Values.watchNamespaces) | default .Release.Namespace }}",
+  TEST_STORAGE_CLASS: "{{ .Values.test.storageClassName }}",
+  TEST_TIMEOUT: "{{ .Values.test.timeout }}",
 };
 
 const HELPERS = `{{- define "etcd-cluster-operator.image" -}}
@@ -46,6 +52,17 @@ Then create a first cluster in a namespace of yours:
   kubectl wait etcdcluster my-etcd --for condition=Ready --timeout 5m
 `;
 
+/** Flags of the operator by value of the chart. A value that is empty or 0 leaves the flag out. */
+const FLAGS = {
+  shards: "shards",
+  "flags.replaceAfter": "replace-after",
+  "flags.memberTimeout": "member-timeout",
+  "flags.rereadWithin": "reread-within",
+  "flags.workers": "workers",
+  "flags.kubeRequestsPerSecond": "kube-requests-per-second",
+  "flags.logLevel": "log-level",
+};
+
 /** Arguments of the operator from values of the chart. */
 const moreArgs: Block = (indent) => {
   const space = " ".repeat(indent);
@@ -56,22 +73,20 @@ const moreArgs: Block = (indent) => {
     `${space}{{- with .Values.watchNamespaces }}`,
     `${space}- --watch-namespaces={{ join "," . }}`,
     `${space}{{- end }}`,
+    ...Object.entries(FLAGS).flatMap(([value, flag]) => [
+      `${space}{{- with .Values.${value} }}`,
+      `${space}- --${flag}={{ . }}`,
+      `${space}{{- end }}`,
+    ]),
     `${entries(".Values.extraArgs")(indent)}`,
   ].join("\n");
 };
 
-/** Helm keeps the definitions, or may delete them: the policy would refuse that. */
+/** Helm keeps the definitions. Otherwise it asks to delete them, which the policy refuses without a further annotation. */
 const crdAnnotations: Block = (indent) => {
   const space = " ".repeat(indent);
-  return [
-    `${space}annotations:`,
-    `${space}  {{- if .Values.crds.keep }}`,
-    `${space}  helm.sh/resource-policy: keep`,
-    `${space}  {{- else }}`,
-    `${space}  ${ALLOW_DELETION_ANNOTATION}: "true"`,
-    `${space}  {{- end }}`,
-    "",
-  ].join("\n");
+  const keep = `${space}annotations:\n${space}  helm.sh/resource-policy: keep\n`;
+  return `${space}{{- if .Values.crds.keep }}\n${keep}${space}{{- end }}\n`;
 };
 
 /** The given affinity, or else the usual one. */
@@ -135,6 +150,7 @@ function snippets(affinity: unknown): Snippets {
     PRIORITY_CLASS: field("priorityClassName", ".Values.priorityClassName"),
     PULL_SECRETS: field("imagePullSecrets", ".Values.image.pullSecrets"),
     RESOURCES: field("resources", ".Values.resources"),
+    TEST_TOLERATIONS: field("tolerations", ".Values.tolerations"),
     TOLERATIONS: entries(".Values.tolerations"),
     WATCHED: entries(".Values.watchNamespaces"),
   };
@@ -146,7 +162,7 @@ function templates(): Map<string, string> {
   const roles = new Set(peopleRoles().map(({ metadata }) => metadata.name));
   const isForPeople = ({ metadata }: Manifest) => roles.has(metadata.name);
   const manifests = (namespaces?: readonly string[]) =>
-    withMarks(operatorManifests(mark("IMAGE"), "bound", [mark("REPOSITORIES")], namespaces));
+    withMarks(operatorManifests(mark("IMAGE"), "bound", [mark("REPOSITORIES")], namespaces)).map(keptIfNeeded);
   const all = manifests();
   const watched = manifests([mark("WATCHED")]).filter(({ kind }) => kind !== "Deployment");
   const inEach = manifests([mark("ONE_NAMESPACE")]).filter((each) => !all.some((one) => isSame(one, each)));
@@ -179,6 +195,7 @@ function templates(): Map<string, string> {
       "templates/secrets-of.yaml",
       forEach(".Values.secretsOf | default .Values.watchNamespaces", withMarks([secretsIn(mark("ONE_NAMESPACE"))])),
     ],
+    ["templates/tests/self-test.yaml", made(selfTestObjects())],
     ["templates/watched-namespaces.yaml", forEach(".Values.watchNamespaces", inEach)],
     [
       "templates/by-namespaces.yaml",
@@ -197,6 +214,15 @@ function templates(): Map<string, string> {
   return files;
 }
 
+/** Objects that protect the definitions stay with them when the release is uninstalled. */
+function keptIfNeeded(object: Manifest): Manifest {
+  if (object.metadata.name !== DEFINITIONS_POLICY) return object;
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { "helm.sh/resource-policy": "keep" } } as Manifest["metadata"],
+  };
+}
+
 /** Whether the object is one of these with another content. */
 function isDifferentIn(objects: readonly Manifest[], object: Manifest): boolean {
   return objects.some((each) => isSame(each, object) && !isSameData(each, object));
@@ -204,18 +230,6 @@ function isDifferentIn(objects: readonly Manifest[], object: Manifest): boolean 
 
 function isSame(one: Manifest, other: Manifest): boolean {
   return one.kind === other.kind && one.metadata.name === other.metadata.name;
-}
-
-/** values.yaml: each value with its description and default. */
-function valuesYaml(schema: ReturnType<typeof valuesSchema>): string {
-  const defaults = schema.parse({}) as Readonly<Record<string, unknown>>;
-  return Object.entries(schema.shape)
-    .filter(([name]) => defaults[name] !== undefined)
-    .map(([name, value]) => {
-      const text = z.globalRegistry.get(value)?.description ?? "";
-      return `${text === "" ? "" : `# ${text}\n`}${stringify({ [name]: defaults[name] }, { lineWidth: 0 })}`;
-    })
-    .join("\n");
 }
 
 /**
@@ -226,24 +240,8 @@ export function chartFiles(version: string, image: string): ReadonlyMap<string, 
   const schema = valuesSchema(image);
   // zod does not check defaults.
   schema.parse(schema.parse({}));
-  const metadata = {
-    apiVersion: "v2",
-    name: OPERATOR,
-    description: "An operator for etcd: it creates, scales, heals, upgrades, secures, backs up and restores clusters.",
-    type: "application",
-    version,
-    appVersion: version,
-    // Admission policies in CEL: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
-    kubeVersion: ">=1.30.0-0",
-    keywords: ["etcd", "operator"],
-    annotations: {
-      "artifacthub.io/category": "database",
-      "artifacthub.io/license": "Apache-2.0",
-      "artifacthub.io/operator": "true",
-    },
-  };
   return new Map([
-    ["Chart.yaml", stringify(metadata, { lineWidth: 0 })],
+    ["Chart.yaml", chartYaml(version, image)],
     ["values.yaml", valuesYaml(schema)],
     ["values.schema.json", `${JSON.stringify(z.toJSONSchema(schema, { io: "input" }), undefined, 2)}\n`],
     ...templates(),

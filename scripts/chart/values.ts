@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ETCD_REPOSITORY } from "#api/names.ts";
-import { MAX_NAMESPACES } from "../../src/bin/permissions.ts";
+import { LOG_LEVELS } from "#base/log.ts";
+import { MAX_NAMESPACES, MAX_SHARDS } from "../../src/bin/permissions.ts";
 import { OPERATOR_REPLICAS, OPERATOR_RESOURCES } from "../manifests.ts";
 
 // Values of the chart: their schema, defaults and descriptions. values.yaml and values.schema.json are made from it.
@@ -10,6 +11,11 @@ const list = z.array(map);
 /** A repository as in an image reference, without tag. */
 const repository = z.string().regex(/^[a-z0-9.:[\]-]+(\/[a-z0-9._-]+)*$/);
 
+const DURATION = /^([0-9]+(ms|s|m|h))+$/;
+/** A flag with a duration; empty leaves it out. */
+const duration = z.union([z.literal(""), z.string().regex(DURATION)]).default("");
+/** A flag with a number; 0 leaves it out. */
+const count = (max: number) => z.int().min(0).max(max).default(0);
 /** Name of a namespace. */
 const namespace = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 
@@ -31,7 +37,10 @@ export function valuesSchema(image: string) {
           .regex(/^(sha256:[0-9a-f]{64})?$/)
           .default("")
           .describe("Digest of the image, such as sha256:…; when set, the tag is not used."),
-        pullPolicy: z.enum(["Always", "IfNotPresent", "Never"]).default("IfNotPresent"),
+        pullPolicy: z
+          .enum(["Always", "IfNotPresent", "Never"])
+          .default("IfNotPresent")
+          .describe("When the kubelet pulls the image."),
         pullSecrets: z
           .array(z.strictObject({ name: z.string().min(1) }))
           .default([])
@@ -46,11 +55,35 @@ export function valuesSchema(image: string) {
       .min(0)
       .max(100)
       .default(OPERATOR_REPLICAS)
-      .describe("Replicas; with --shards one for each shard."),
+      .describe("Replicas of the operator; with shards one for each shard."),
+    shards: z
+      .int()
+      .min(0)
+      .max(MAX_SHARDS)
+      .default(0)
+      .describe("Number of parts into which the clusters are divided among the replicas. 0 or 1: one replica acts."),
+    flags: z
+      .strictObject({
+        replaceAfter: duration.describe("How long a member may be lost before it is replaced. Empty: 5m."),
+        memberTimeout: duration.describe(
+          "How long the first restarted member of an update may take to become healthy. Empty: 10m.",
+        ),
+        rereadWithin: duration.describe(
+          "How long applications may take to reload ca.crt and their certificate. Empty: 150s.",
+        ),
+        workers: count(1_000).describe("Concurrent passes per controller. 0: 100."),
+        kubeRequestsPerSecond: count(10_000).describe("Mean rate of requests to the API server. 0: 500."),
+        logLevel: z
+          .enum(["", ...LOG_LEVELS])
+          .default("")
+          .describe("Least level of logged lines. Empty: info."),
+      })
+      .prefault({})
+      .describe("Flags of the operator. `operator --help` describes them."),
     extraArgs: z
       .array(z.string().regex(/^--[a-z-]+(=.*)?$/))
       .default([])
-      .describe("Further flags of the operator, such as --shards=3. `operator --help` lists them."),
+      .describe("Further flags of the operator, such as --insecure-metrics. `operator --help` lists them."),
     resources: map.default(OPERATOR_RESOURCES).describe("Compute resources of the operator's container."),
     priorityClassName: z.string().default("").describe("Priority class of the operator's pods."),
     nodeSelector: z.record(z.string(), z.string()).default({}).describe("Labels of nodes for the operator's pods."),
@@ -77,7 +110,7 @@ export function valuesSchema(image: string) {
         "Repositories of etcd's images. Members get the first. Jobs with a service account may run images of all.",
       ),
     networkPolicy: z
-      .strictObject({ enabled: z.boolean().default(true) })
+      .strictObject({ enabled: z.boolean().default(true).describe("Installs it.") })
       .prefault({})
       .describe("The NetworkPolicy that admits traffic to the operator's ports only."),
     rolesForPeople: z
@@ -94,9 +127,21 @@ export function valuesSchema(image: string) {
           .boolean()
           .default(true)
           .describe(
-            "Keeps the definitions, and so all clusters, when the release is uninstalled. With false, delete all objects first: the operator removes their finalizers.",
+            "Keeps the definitions, and so all clusters, when the release is uninstalled. With false Helm deletes those that you annotated with etcd.improbable.io/allow-deletion=true, and reports the others as refused.",
           ),
       })
-      .prefault({}),
+      .prefault({})
+      .describe("The CustomResourceDefinitions."),
+    test: z
+      .strictObject({
+        namespace: z
+          .union([z.literal(""), namespace])
+          .default("")
+          .describe("Namespace of the test's EtcdCluster. Empty: the first of watchNamespaces, or the release's."),
+        timeout: z.string().regex(DURATION).default("5m").describe("Time until the EtcdCluster must be Ready."),
+        storageClassName: z.string().default("").describe("Storage class of its member. Empty: the default class."),
+      })
+      .prefault({})
+      .describe("`helm test` makes an EtcdCluster of one member, waits until it is Ready, and deletes it."),
   });
 }

@@ -82,6 +82,8 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const WORKERS = 100;
 
 export const USAGE = `Usage: operator [flags]
+       operator self-test --namespace NAME [--timeout DURATION] [--storage-class NAME]
+                            makes an EtcdCluster of one member, waits until it is Ready, and deletes it
 
   --kubeconfig FILE         kubeconfig for the API server; default: the pod's service account, or else ~/.kube/config
   --operator-namespace NAME namespace of the operator and of its lease; default: POD_NAMESPACE, or else etcd-operator-system

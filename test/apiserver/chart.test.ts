@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { ALLOW_DELETION_ANNOTATION, GROUP, OPERATOR } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ensureComponents } from "#dev/components.ts";
@@ -11,11 +11,14 @@ import { run } from "#dev/run.ts";
 import { KUBERNETES_VERSION } from "#dev/versions.ts";
 import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
 import { NAMESPACES } from "#kit/tables/kinds.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type Draft, resource } from "#kube/kinds.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type Draft, type KubeObject, PODS, type Pod, resource } from "#kube/kinds.ts";
 import { chartFiles } from "../../scripts/chart/chart.ts";
+import { NOT_DELETED } from "../../scripts/definitions-policy.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 import type { Manifest } from "../../scripts/own.ts";
 import { secretsIn } from "../../scripts/rights.ts";
+import { readFlags } from "../../src/bin/flags.ts";
+import { readSelfTestFlags } from "../../src/bin/self-test.ts";
 
 // The Helm chart with both Helm releases that are in use, and a real API server.
 
@@ -63,10 +66,15 @@ async function rendered(values: object = {}, release: Release = "helm"): Promise
     .filter((object) => object !== null);
 }
 
+/** Objects of `helm test`, which are not part of the installation. */
+function isHook({ metadata }: Manifest): boolean {
+  return "helm.sh/hook" in ((metadata as { annotations?: object }).annotations ?? {});
+}
+
 /** The objects by kind, namespace and name, without what only the chart sets. */
 function byName(objects: readonly Manifest[]): Readonly<Record<string, unknown>> {
   const entries = objects
-    .filter(({ kind }) => kind !== "Namespace")
+    .filter((object) => object.kind !== "Namespace" && !isHook(object))
     .map((object) => {
       const { annotations, ...metadata } = object.metadata as Manifest["metadata"] & { annotations?: object };
       const kept = Object.entries(annotations ?? {}).filter(([name]) => name !== KEEP);
@@ -149,7 +157,9 @@ test("values of the pods reach the Deployment", async () => {
   const affinity = { nodeAffinity: {} };
   const objects = await rendered({
     replicas: 3,
-    extraArgs: ["--shards=3", "--member-timeout=20m"],
+    shards: 3,
+    flags: { memberTimeout: "20m", kubeRequestsPerSecond: 10_000, logLevel: "debug" },
+    extraArgs: ["--insecure-metrics"],
     image: { pullPolicy: "Always", pullSecrets: [{ name: "registry" }] },
     resources: { requests: { cpu: "1" } },
     priorityClassName: "system-cluster-critical",
@@ -171,7 +181,9 @@ test("values of the pods reach the Deployment", async () => {
   expect(pod.tolerations.at(-1)).toEqual(toleration);
   const [operator] = pod.containers;
   expect(operator).toMatchObject({ imagePullPolicy: "Always", resources: { requests: { cpu: "1", memory: "128Mi" } } });
-  expect(operator.args.slice(-2)).toEqual(["--shards=3", "--member-timeout=20m"]);
+  const flags = ["--shards=3", "--member-timeout=20m", "--kube-requests-per-second=10000", "--log-level=debug"];
+  expect(operator.args.slice(3)).toEqual([...flags, "--insecure-metrics"]);
+  expect(() => readFlags(operator.args, {})).not.toThrow();
 });
 
 interface DeploymentSpec {
@@ -187,11 +199,48 @@ interface DeploymentSpec {
 
 test.each([
   { crds: { keep: true }, annotations: { [KEEP]: "keep" } },
-  { crds: { keep: false }, annotations: { [ALLOW_DELETION_ANNOTATION]: "true" } },
+  { crds: { keep: false }, annotations: undefined },
 ])("definitions have the annotations $annotations with $crds", async ({ crds, annotations }) => {
   const definitions = (await rendered({ crds })).filter(({ kind }) => kind === "CustomResourceDefinition");
   expect(definitions).toHaveLength(crdManifests().length);
-  for (const { metadata } of definitions) expect(metadata).toMatchObject({ annotations });
+  for (const { metadata } of definitions)
+    expect((metadata as { annotations?: object }).annotations).toEqual(annotations);
+});
+
+test("values.yaml describes each value", () => {
+  const lines = readFileSync(join(chart, "values.yaml"), "utf8").split("\n");
+  const bare = lines.filter((line, index) => /^ *[a-zA-Z]+:/.test(line) && !/^ *#/.test(lines[index - 1] ?? ""));
+  // Requests and limits are Kubernetes' own.
+  expect(bare.map((line) => line.trim().split(":")[0])).toEqual(["requests", "cpu", "memory", "limits", "memory"]);
+  expect(lines.filter((line) => line.startsWith("#"))).toHaveLength(Object.keys(parse(lines.join("\n"))).length);
+});
+
+test("Artifact Hub learns each kind, its example and the image", () => {
+  const { annotations } = parse(readFileSync(join(chart, "Chart.yaml"), "utf8"));
+  const of = (name: string) => parse(annotations[`artifacthub.io/${name}`]);
+  expect(of("crds").map(({ name }: { name: string }) => name)).toEqual(crdManifests().map((crd) => crd.metadata.name));
+  expect(of("crdsExamples")).toMatchObject([{ kind: "EtcdCluster" }]);
+  expect(of("images")).toEqual([{ name: OPERATOR, image: IMAGE }]);
+});
+
+test.each([
+  { values: {}, namespace: NAMESPACE },
+  { values: { watchNamespaces: WATCHED }, namespace: "shop" },
+  { values: { watchNamespaces: WATCHED, test: { namespace: "billing" } }, namespace: "billing" },
+])("the test of $values may act in namespace $namespace only", async ({ values, namespace }) => {
+  const hooks = (await rendered(values)).filter(isHook);
+  expect(hooks.map(({ kind, metadata }) => `${kind} ${metadata.namespace}`)).toEqual([
+    `ServiceAccount ${NAMESPACE}`,
+    `Role ${namespace}`,
+    `RoleBinding ${namespace}`,
+    `Pod ${NAMESPACE}`,
+  ]);
+  const pod = hooks[3]?.spec as { containers: readonly [{ args: readonly string[] }] };
+  const [command, ...flags] = pod.containers[0].args;
+  expect([command, readSelfTestFlags(flags)]).toEqual([
+    "self-test",
+    { namespace, timeoutMs: 300_000, storageClass: undefined },
+  ]);
 });
 
 describe.each(RELEASES)("%s refuses", (release) => {
@@ -199,6 +248,8 @@ describe.each(RELEASES)("%s refuses", (release) => {
     ["an unknown value", { replica: 3 }, "replica"],
     ["a text as number", { replicas: "three" }, "replicas"],
     ["an unknown value of the image", { image: { name: "x" } }, "image"],
+    ["an unknown flag", { flags: { replaceafter: "1m" } }, "flags"],
+    ["a duration without unit", { flags: { replaceAfter: "60" } }, "replaceAfter"],
     ["an argument that is no flag", { extraArgs: ["shards=3"] }, "extraArgs"],
     ["no repository of etcd's images", { etcdRepositories: [] }, "etcdRepositories"],
     ["a name that no namespace has", { watchNamespaces: ["Shop"] }, "watchNamespaces"],
@@ -231,23 +282,28 @@ describe.each(RELEASES)("on an API server, %s", (release) => {
     return (await server.client.get(DEPLOYMENTS, { namespace: NAMESPACE, name: OPERATOR }, OPTIONS)).spec.replicas;
   }
 
+  async function create(): Promise<string> {
+    const spec = { replicas: 1, version: "3.6.16" };
+    const draft = { apiVersion: `${GROUP}/v1beta1`, kind: "EtcdCluster", metadata: CLUSTER, spec };
+    const make = () => server.client.create(ETCD_CLUSTERS, draft as Draft<EtcdCluster>, OPTIONS);
+    return (await vi.waitFor(make, { timeout: 30_000 })).metadata.uid;
+  }
+
+  /** Reports that the pod of the test has ended well, as a kubelet would. */
+  async function endPod(): Promise<Pod> {
+    const where = { namespace: NAMESPACE, name: `${OPERATOR}-test` };
+    const pod = await vi.waitFor(() => server.client.get(PODS, where, OPTIONS), { timeout: 30_000 });
+    const status = { phase: "Succeeded" };
+    await server.client.patch<KubeObject>(PODS as never, where, { status }, { ...OPTIONS, type: "merge", subresource: "status" }); // biome-ignore format: a line
+    return pod;
+  }
+
   test("installs, upgrades, rolls back and uninstalls, and clusters stay", { timeout: 240_000 }, async () => {
     await operated("install", OPERATOR, chart);
-    await vi.waitFor(
-      () =>
-        server.client.create(
-          ETCD_CLUSTERS,
-          {
-            apiVersion: `${GROUP}/v1beta1`,
-            kind: "EtcdCluster",
-            metadata: CLUSTER,
-            spec: { replicas: 1, version: "3.6.16" },
-          } as Draft<EtcdCluster>,
-          OPTIONS,
-        ),
-      { timeout: 30_000 },
-    );
-    const { uid } = (await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata;
+    const uid = await create();
+    const [pod] = await Promise.all([endPod(), operated("test", OPERATOR)]);
+    expect(pod.spec?.serviceAccountName).toBe(`${OPERATOR}-test`);
+    await expect(server.client.get(PODS, pod.metadata, OPTIONS)).rejects.toThrow("not found");
     await operated("upgrade", OPERATOR, chart, ...withValues({ replicas: 3 }));
     expect(await replicas()).toBe(3);
     await operated("rollback", OPERATOR, "1");
@@ -261,5 +317,26 @@ describe.each(RELEASES)("on an API server, %s", (release) => {
     expect((await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata.uid).toBe(uid);
     await operated("install", OPERATOR, chart);
     expect((await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata.uid).toBe(uid);
+  });
+
+  test("with crds.keep false, an uninstall keeps definitions without the annotation, with a reason", {
+    timeout: 240_000,
+  }, async () => {
+    const { uid } = (await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata;
+    await operated("upgrade", OPERATOR, chart, ...withValues({ crds: { keep: false } }));
+    // Helm prints the reason only with --debug. The policy stays, so that a second attempt is refused, too.
+    for (const words of [NOT_DELETED, "failed to delete release"]) {
+      const uninstalled = operated("uninstall", OPERATOR, ...(words === NOT_DELETED ? ["--debug"] : []));
+      await expect(uninstalled).rejects.toThrow(words);
+      expect((await server.client.get(ETCD_CLUSTERS, CLUSTER, OPTIONS)).metadata.uid).toBe(uid);
+    }
+    await expect(replicas()).rejects.toThrow("not found");
+    const annotations = { [ALLOW_DELETION_ANNOTATION]: "true" };
+    for (const { metadata } of crdManifests())
+      await server.client.patch(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name }, { metadata: { annotations } }, { ...OPTIONS, type: "merge" }); // biome-ignore format: a line
+    await operated("uninstall", OPERATOR);
+    await vi.waitFor(() => expect(server.client.list(ETCD_CLUSTERS, {}, OPTIONS)).rejects.toThrow(), {
+      timeout: 30_000,
+    });
   });
 });
