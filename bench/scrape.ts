@@ -33,7 +33,7 @@ function managed(n: number): Managed {
     status: { ...bare.status, members, tls: { certificates } },
   };
   const databases = new Map(names.map((name) => [name, DATABASE]));
-  return { cluster: made, check: { atMs: Date.now(), databases, leaderChanges: 3 }, zones };
+  return { cluster: made, check: { atMs: Date.now(), databases, leaderChanges: 3 }, ledSinceMs: undefined, zones };
 }
 
 async function measured(register: (registry: Registry) => void) {

@@ -154,7 +154,7 @@ export const annotationsSchema = keysExcluded(
   `annotations may not start with ${GROUP}/: these are the operator's own`,
 );
 
-/** Standard labels that the operator sets on members, and on other objects or may set there in a later release. */
+/** Standard labels that the operator sets on members. They are reserved on all objects, for later releases. */
 const STANDARD_LABELS = Object.keys(memberLabels("", "")).filter((key) => !key.startsWith(`${GROUP}/`));
 
 /** Schema of labels in a spec for objects that the operator creates. Labels that the operator sets are refused. */

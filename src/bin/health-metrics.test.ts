@@ -26,11 +26,14 @@ const MEMBERS = NAMES.map((name) => member(name));
 const condition = (type: string, status: string, reason: string) =>
   ({ type, status, reason, message: "m", lastTransitionTime: "2026-01-01T00:00:00Z" }) as never;
 
+const AVAILABLE = condition("Available", "True", "QuorumAvailable");
+
 interface Given {
   readonly status?: Partial<EtcdClusterStatus>;
   readonly spec?: Partial<EtcdCluster["spec"]>;
   readonly metadata?: object;
   readonly check?: LastCheck | undefined;
+  readonly ledSinceMs?: number;
 }
 
 function managed({ status, spec, metadata, ...given }: Given = {}): Managed {
@@ -39,9 +42,10 @@ function managed({ status, spec, metadata, ...given }: Given = {}): Managed {
     ...cluster,
     metadata: { ...cluster.metadata, ...metadata },
     spec: { ...cluster.spec, ...spec },
-    status: { members: MEMBERS, conditions: [condition("Ready", "True", "AllMembersHealthy")], ...status },
+    status: { members: MEMBERS, conditions: [AVAILABLE, condition("Ready", "True", "AllMembersHealthy")], ...status },
   };
-  return { cluster: made, check: "check" in given ? given.check : CHECK, zones: ZONES };
+  const check = "check" in given ? given.check : CHECK;
+  return { cluster: made, check, ledSinceMs: given.ledSinceMs, zones: ZONES };
 }
 
 /** Lines of the page: without the prefix of all names, and without the labels of the cluster. */
@@ -85,9 +89,29 @@ test("a cluster that this process has not checked yet has what its status record
   expect(lines).toEqual(HEALTHY.filter((line) => !/database|leader|last_check/.test(line)));
 });
 
+test.each([
+  ["before this process leads", undefined, "2026-01-01T00:00:00Z", undefined],
+  ["of an older cluster", 5_000, "1970-01-01T00:00:02Z", "5"],
+  ["of a cluster that was created since", 5_000, "1970-01-01T00:00:09Z", "9"],
+  ["of a cluster without a time of its creation", 5_000, undefined, "5"],
+])("a first check %s is awaited since then", async (_, ledSinceMs, creationTimestamp, expected) => {
+  const given = {
+    check: undefined,
+    ...(ledSinceMs === undefined ? {} : { ledSinceMs }),
+    metadata: { creationTimestamp },
+  };
+  const metric = "cluster_last_check_timestamp_seconds";
+  expect(await valuesOf(given, metric)).toEqual({ [metric]: expected });
+});
+
 test("a cluster without a status, or the stub of one that is too large, does not break the page", async () => {
   const { cluster } = snapshot();
-  const bare = { cluster: { ...cluster, status: undefined } as never, check: undefined, zones: new Map() };
+  const bare = {
+    cluster: { ...cluster, status: undefined } as never,
+    check: undefined,
+    ledSinceMs: undefined,
+    zones: new Map(),
+  };
   expect(await linesOf(bare)).toEqual(["cluster_members_wanted{} 3"]);
   expect(await linesOf({ ...bare, cluster: { ...cluster, spec: {}, status: undefined } as never })).toEqual([]);
 });
@@ -110,6 +134,22 @@ describe("health of members", () => {
       String(healthy),
       margin,
     ]);
+  });
+
+  test.each([
+    ["True", "QuorumAvailable", "-1"],
+    ["False", "QuorumLost", "-1"],
+    ["False", "NoSpaceAlarm", "-1"],
+    ["False", "CorruptionAlarm", "-1"],
+    ["False", "Forming", undefined],
+    ["False", "Waking", undefined],
+    ["False", "Asleep", undefined],
+    ["Unknown", "MembersUnreachable", undefined],
+    ["Unknown", "InternalError", undefined],
+  ])("with Available %s %s the quorum margin is %s", async (status, reason, margin) => {
+    const members = NAMES.map((name, n) => member(name, { health: n === 0 ? "Healthy" : "Unhealthy" }));
+    const given = { status: { members, conditions: [condition("Available", status, reason)] } };
+    expect(await valuesOf(given, "cluster_quorum_margin")).toEqual({ cluster_quorum_margin: margin });
   });
 
   test("a learner has no vote, and a member of others counts but has no series of its own", async () => {
@@ -149,7 +189,6 @@ describe("state of a cluster", () => {
     ],
     ["is not paused", {}, "cluster_paused", undefined],
     ["sleeps", { spec: { replicas: 0 }, status: { sleep } }, "cluster_sleeping", "1"],
-    ["sleeps without a margin", { spec: { replicas: 0 }, status: { sleep } }, "cluster_quorum_margin", undefined],
     ["wakes up", { status: { sleep: { ...sleep, wakeTime: sleep.startTime } } }, "cluster_sleeping", undefined],
     ["has a stopped update", { status: { update: { stopped: {} } as never } }, "cluster_update_stopped", "1"],
     ["has an update", { status: { update: {} as never } }, "cluster_update_stopped", undefined],

@@ -12,10 +12,7 @@ import { quorumOf } from "#etcd/quorum.ts";
 const PREFIX = "etcd_operator_";
 const CLUSTER = ["namespace", "name"] as const;
 const MEMBER = [...CLUSTER, "member"] as const;
-/**
- * Most members of a cluster with series. More than any spec may ask for; more series would only help a cluster with
- * broken data to fill Prometheus.
- */
+/** No valid spec has this many members. Without a limit, a broken status could fill Prometheus. */
 const MOST_MEMBERS = 16;
 
 /** The status of each condition in a healthy cluster. Progressing has none: work on a cluster is no trouble. */
@@ -41,11 +38,24 @@ const INTENDED: ReadonlySet<string> = new Set<Reason>([
   "TLSDisabled",
 ]);
 
+/**
+ * Reasons of Available with which the number of healthy voters is known. While the cluster forms, wakes or cannot be
+ * reached, the recorded members are no evidence of a lost quorum.
+ */
+const MARGIN_KNOWN: ReadonlySet<string> = new Set<Reason>([
+  "QuorumAvailable",
+  "QuorumLost",
+  "CorruptionAlarm",
+  "NoSpaceAlarm",
+]);
+
 /** A cluster that this process manages. */
 export interface Managed {
   readonly cluster: EtcdCluster;
   /** Undefined before the first check by this process. */
   readonly check: LastCheck | undefined;
+  /** When this process began to lead the cluster, in milliseconds since 1970. Undefined: it has not begun yet. */
+  readonly ledSinceMs: number | undefined;
   /** Zone of each member's pod, by the member's name. */
   readonly zones: ReadonlyMap<string, string>;
 }
@@ -75,13 +85,21 @@ function gaugesIn(registry: Registry) {
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
     new Gauge({ name: PREFIX + name, help, labelNames, registers });
   return {
-    wanted: gauge("cluster_members_wanted", "Voting members that the spec asks for; 0 while it is to sleep.", CLUSTER),
-    members: gauge("cluster_members", "Members that etcd lists, learners and members of others included.", CLUSTER),
+    wanted: gauge(
+      "cluster_members_wanted",
+      "Voting members that the spec asks for. 0 when the cluster sleeps or is about to.",
+      CLUSTER,
+    ),
+    members: gauge(
+      "cluster_members",
+      "All members in etcd's list, with learners and members that the operator did not add.",
+      CLUSTER,
+    ),
     healthy: gauge("cluster_members_healthy", "Healthy voting members.", CLUSTER),
     learners: gauge("cluster_learners", "Members without a vote. A cluster without any has no series.", CLUSTER),
     margin: gauge(
       "cluster_quorum_margin",
-      "Healthy voters beyond the quorum: how many may be lost. Negative without a quorum; no series while asleep.",
+      "Healthy voters beyond the quorum: how many may be lost. Negative without a quorum. No series while the cluster forms, sleeps, wakes or cannot be reached.",
       CLUSTER,
     ),
     paused: gauge("cluster_paused", "1 while the operator is paused for the cluster, otherwise no series.", CLUSTER),
@@ -105,12 +123,12 @@ function gaugesIn(registry: Registry) {
     }),
     lastCheck: gauge(
       "cluster_last_check_timestamp_seconds",
-      "When this process last checked the members, since 1970. At rest it checks every 10 s, in a large fleet every minute.",
+      "When this process last checked the members, since 1970. Before the first check: when it began to lead, or when the cluster was created. At rest it checks every 10 s, in a large fleet every minute.",
       CLUSTER,
     ),
     quota: gauge(
       "cluster_database_quota_bytes",
-      "Smallest quota of the members' databases, as they last reported it; etcd before 3.6 does not.",
+      "Smallest quota of the members' databases, as last reported. No series with etcd before 3.6, which does not report its quota.",
       CLUSTER,
     ),
     isHealthy: gauge(
@@ -127,7 +145,7 @@ function gaugesIn(registry: Registry) {
   };
 }
 
-function reportCluster(gauges: Gauges, { cluster, check }: Managed): void {
+function reportCluster(gauges: Gauges, { cluster, check, ledSinceMs }: Managed): void {
   const { metadata, spec, status } = cluster;
   const labels = { namespace: metadata.namespace, name: metadata.name };
   const { replicas }: Partial<EtcdCluster["spec"]> = spec; // The stub of a cluster that is too large has none.
@@ -142,11 +160,24 @@ function reportCluster(gauges: Gauges, { cluster, check }: Managed): void {
     if (normal !== undefined && is !== normal && !INTENDED.has(reason))
       gauges.abnormal.set({ ...labels, type, status: is, reason }, 1);
   }
+  const checkedAtMs = check?.atMs ?? awaitedSinceMs(cluster, ledSinceMs);
+  if (checkedAtMs !== undefined) gauges.lastCheck.set(labels, checkedAtMs / 1_000);
   if (check === undefined) return;
   gauges.leaderChanges.inc(labels, check.leaderChanges);
-  gauges.lastCheck.set(labels, check.atMs / 1_000);
   const quotas = [...check.databases.values()].flatMap(({ dbSizeQuotaBytes }) => dbSizeQuotaBytes ?? []);
   if (quotas.length > 0) gauges.quota.set(labels, Math.min(...quotas));
+}
+
+/** Since when a first check is due. Undefined: none is due yet. */
+function awaitedSinceMs({ metadata }: EtcdCluster, ledSinceMs: number | undefined): number | undefined {
+  if (ledSinceMs === undefined) return undefined;
+  const createdMs = Date.parse(metadata.creationTimestamp ?? "");
+  return Number.isNaN(createdMs) ? ledSinceMs : Math.max(ledSinceMs, createdMs);
+}
+
+/** Whether the number of healthy voters is known. */
+function isMarginKnown({ status }: EtcdCluster): boolean {
+  return status?.conditions?.some(({ type, reason }) => type === "Available" && MARGIN_KNOWN.has(reason)) ?? false;
 }
 
 function reportMembers(gauges: Gauges, { cluster, check, zones }: Managed): void {
@@ -159,7 +190,7 @@ function reportMembers(gauges: Gauges, { cluster, check, zones }: Managed): void
   gauges.members.set(labels, members.length);
   gauges.healthy.set(labels, healthy);
   if (members.length > voters.length) gauges.learners.set(labels, members.length - voters.length);
-  if (voters.length > 0 && !isAsleep(cluster)) gauges.margin.set(labels, healthy - quorumOf(voters.length));
+  if (voters.length > 0 && isMarginKnown(cluster)) gauges.margin.set(labels, healthy - quorumOf(voters.length));
   // The names of other members are whatever a client wrote.
   for (const { name: member, health } of members.filter(({ health }) => health !== "Unknown").slice(0, MOST_MEMBERS)) {
     const zone = zones.get(member);

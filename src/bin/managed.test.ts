@@ -33,7 +33,7 @@ async function worldOf(shard?: Shard, leads = true) {
   const caches = createCaches({ watch } as unknown as KubeClient, clock, silentLog, { shard });
   for (const cache of Object.values(caches)) cache.start(never);
   await clock.advance(0);
-  return { caches, lastChecks: new LastChecks(), leads: () => leads, shard };
+  return { caches, lastChecks: new LastChecks(), leads: () => leads, ledSinceMs: 3, shard };
 }
 
 const namesIn = (worlds: Parameters<typeof managedClusters>[0]) =>
@@ -63,6 +63,7 @@ test("a member's zone is a label of its pod, and the last check is the one of it
     ["my-etcd-2", "zone-2"],
   ]);
   expect(first!.check?.atMs).toBe(5);
+  expect(first!.ledSinceMs).toBe(3);
   expect([...second!.zones]).toEqual([]);
   expect(second!.check).toBeUndefined();
 });

@@ -16,11 +16,11 @@ const ZONE_LABEL = "topology.kubernetes.io/zone";
  * Clusters that are too large to be read are included.
  */
 export function managedClusters(
-  worlds: readonly Pick<World, "caches" | "lastChecks" | "leads" | "shard">[],
+  worlds: readonly Pick<World, "caches" | "lastChecks" | "leads" | "ledSinceMs" | "shard">[],
 ): readonly Managed[] {
   return worlds
     .filter(({ leads }) => leads())
-    .flatMap(({ caches, lastChecks, shard }) =>
+    .flatMap(({ caches, lastChecks, ledSinceMs, shard }) =>
       caches.clusters
         .list("known")
         .filter(({ metadata: { namespace, name } }) => shard === undefined || isIn(shard, namespace, name))
@@ -30,7 +30,7 @@ export function managedClusters(
             const [member, zone] = [labels?.[PEER_LABEL], labels?.[ZONE_LABEL]];
             return member === undefined || zone === undefined ? [] : [[member, zone] as const];
           });
-          return { cluster, check: lastChecks.of(cluster.metadata), zones: new Map(zones) };
+          return { cluster, check: lastChecks.of(cluster.metadata), ledSinceMs, zones: new Map(zones) };
         }),
     );
 }

@@ -102,12 +102,17 @@ export function openWorld(
   };
   const lastChecks = new LastChecks();
   const shard = of?.shard;
+  let ledSinceMs: number | undefined;
   const controllers = controllersOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard, lastChecks });
   return {
     /** The shard that it is of; undefined: everything. */
     shard,
     /** Whether this process holds the lease now. */
     leads: mayAct,
+    /** When `work` began, in milliseconds since 1970; undefined before. */
+    get ledSinceMs() {
+      return ledSinceMs;
+    },
     lastChecks,
     kube,
     caches,
@@ -125,6 +130,7 @@ export function openWorld(
      * work
      */
     async work(leading: AbortSignal, beside: readonly Promise<void>[] = []): Promise<void> {
+      ledSinceMs = clock.wallMs();
       await Promise.race([
         Promise.all([...controllers.map((controller) => controller.run(leading, flags.workers)), ...beside]),
         aborted(clock, leading, () => (stop.reason === CRASH ? CRASH_DRAIN_MS : DRAIN_MS)),

@@ -23,11 +23,11 @@ interface Noted extends LastCheck {
   readonly term: number;
 }
 
-/** The last check of each cluster. A cache for metrics: a new process starts without any, and decides nothing by it. */
+/** The last check of each cluster. Only for metrics, never for decisions. Empty after a start. */
 export class LastChecks {
   readonly #clusters = new Map<string, Noted>();
 
-  /** Records an observation. Members that did not answer, or with another cluster ID, have no database in it. */
+  /** Records an observation. Skips members that did not answer, or answered with another cluster ID. */
   observed(key: Key, snapshot: Pick<ClusterSnapshot, "cluster" | "endpoints" | "takenAtMs">): void {
     const own = identityOf(snapshot)?.clusterID;
     const answers = [...snapshot.endpoints].flatMap(([name, answer]) =>
