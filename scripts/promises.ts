@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 /** The list of all promised names. Generation only adds lines to it. */
 export const PROMISES = "docs/reference/promised-names.txt";
 
-/** Pages. The first column of their tables has promised names. */
+/** Pages with promised names, in the first column of their tables. */
 const PAGES = ["compatibility", "conditions", "events", "metrics"].map((name) => `docs/reference/${name}.md`);
 
 /**

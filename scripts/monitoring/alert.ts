@@ -7,6 +7,8 @@ export interface Alert {
   readonly severity: "critical" | "warning" | "info";
   /** For how long the expression must hold, as a duration of Prometheus. */
   readonly for: string;
+  /** For how long the alert still fires after the expression has held; see LAPSE. Default: not at all. */
+  readonly keepFiringFor?: string;
   readonly expr: string;
   /** One line, without the details of the object. */
   readonly summary: string;
@@ -28,10 +30,7 @@ export const MEMBERS = `${CLUSTER}!=""`;
 /** Groups members' own metrics by cluster, and by member. */
 export const BY_CLUSTER = `by (namespace, ${CLUSTER})`;
 export const BY_MEMBER = `by (namespace, ${CLUSTER}, ${PEER})`;
-/**
- * Groups the operator's metrics by cluster: replicas have different labels, and a new
- * leader must not end an alert.
- */
+/** Drops the labels of the replica, which change with the leader. */
 export const BY_NAME = "by (namespace, name)";
 
 const { raw } = String;
@@ -44,3 +43,16 @@ export const OF_MEMBER = raw`Member {{ $labels.${PEER} }} in namespace {{ $label
 export function ofEach(metric: string): string {
   return `max ${BY_NAME} (etcd_operator_${metric})`;
 }
+
+/**
+ * The last value of a metric of the operator for each cluster, up to three minutes old. Between the end of a leader and
+ * the first scrape of the next one there are no series, which would begin `for` again.
+ *
+ * Only for alerts with a `for` of five minutes or more: a value that was seen once holds for three minutes.
+ */
+export function lastOfEach(metric: string): string {
+  return `max ${BY_NAME} (last_over_time(etcd_operator_${metric}[3m]))`;
+}
+
+/** `keepFiringFor` of alerts with a short `for`: a change of the leader must not resolve them. */
+export const LAPSE = "5m";

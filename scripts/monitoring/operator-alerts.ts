@@ -1,28 +1,38 @@
-import { type Alert, BY_NAME, OF_CLUSTER, ofEach } from "./alert.ts";
+import { type Alert, BY_NAME, LAPSE, lastOfEach, OF_CLUSTER, ofEach } from "./alert.ts";
 
 // Alerts from the operator's metrics, about clusters and about the operator itself.
 
-/** Clusters with a condition of one of these reasons. */
-const abnormal = (type: string, reason: string) =>
-  ofEach(`cluster_abnormal_condition{type="${type}", reason=~"${reason}"}`);
-const asleep = `unless on (namespace, name) ${ofEach("cluster_sleeping")}`;
-const margin = ofEach("cluster_quorum_margin");
+const selected = (type: string, reason: string) => `cluster_abnormal_condition{type="${type}", reason=~"${reason}"}`;
+/** Clusters with a condition of one of these reasons, at the last scrape or within the last three minutes. */
+const abnormalNow = (type: string, reason: string) => ofEach(selected(type, reason));
+const abnormal = (type: string, reason: string) => lastOfEach(selected(type, reason));
+const asleep = `unless on (namespace, name) ${lastOfEach("cluster_sleeping")}`;
 const claims = ofEach("quarantined_claims");
+const oldestClaim = ofEach("quarantined_claims_oldest_timestamp_seconds");
 
 const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: "EtcdClusterQuorumLost",
     severity: "critical",
     for: "1m",
-    expr: `${margin} < 0`,
+    keepFiringFor: LAPSE,
+    expr: abnormalNow("Available", "QuorumLost"),
     summary: "A cluster has no quorum.",
     description: `${OF_CLUSTER} has no quorum: it serves no linearizable read and no write.`,
+  },
+  {
+    name: "EtcdClusterUnreachable",
+    severity: "warning",
+    for: "5m",
+    expr: abnormal("Available", "MembersUnreachable"),
+    summary: "The operator cannot reach the members of a cluster.",
+    description: `${OF_CLUSTER}: pods are ready, but the operator cannot ask the members, and heals and changes nothing.`,
   },
   {
     name: "EtcdClusterNoQuorumMargin",
     severity: "warning",
     for: "10m",
-    expr: `${margin} == 0 and ${ofEach("cluster_members_wanted")} > 2`,
+    expr: `${lastOfEach("cluster_quorum_margin")} == 0 and ${lastOfEach("cluster_members_wanted")} > 2`,
     summary: "A cluster does not survive the loss of one more member.",
     description: `${OF_CLUSTER}: when one more member is lost, the quorum is lost.`,
   },
@@ -31,14 +41,15 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     severity: "warning",
     for: "30m",
     expr: `${abnormal("Ready", ".+")} ${asleep}`,
-    summary: "A cluster is not as its spec asks for.",
+    summary: "A cluster has not been Ready for half an hour.",
     description: `${OF_CLUSTER} is not Ready. Its conditions state why.`,
   },
   {
     name: "EtcdClusterDatabaseFull",
     severity: "critical",
     for: "1m",
-    expr: abnormal("Available", "NoSpaceAlarm"),
+    keepFiringFor: LAPSE,
+    expr: abnormalNow("Available", "NoSpaceAlarm"),
     summary: "A cluster refuses every write, because a database has reached its quota.",
     description: `${OF_CLUSTER}: the alarm NOSPACE is raised, and etcd refuses every write.`,
   },
@@ -46,7 +57,7 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     name: "EtcdClusterDatabaseNearQuota",
     severity: "warning",
     for: "10m",
-    expr: `${ofEach("member_database_bytes")} / ${ofEach("cluster_database_quota_bytes")} > 0.8`,
+    expr: `${lastOfEach("member_database_bytes")} / ${lastOfEach("cluster_database_quota_bytes")} > 0.8`,
     summary: "A database has used most of its quota.",
     description: `${OF_CLUSTER}: the largest database has {{ $value | humanizePercentage }} of its quota.`,
   },
@@ -54,7 +65,8 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     name: "EtcdClusterDataCorrupt",
     severity: "critical",
     for: "1m",
-    expr: abnormal("Available", "CorruptionAlarm"),
+    keepFiringFor: LAPSE,
+    expr: abnormalNow("Available", "CorruptionAlarm"),
     summary: "The data of a member differs from that of the others.",
     description: `${OF_CLUSTER}: the alarm CORRUPT is raised, and etcd refuses every read and write.`,
   },
@@ -62,7 +74,7 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     name: "EtcdClusterLearnerStuck",
     severity: "warning",
     for: "30m",
-    expr: `${ofEach("cluster_learners")} > 0`,
+    expr: `${lastOfEach("cluster_learners")} > 0`,
     summary: "A new member does not become a voter.",
     description: `${OF_CLUSTER} has had a member without a vote for half an hour.`,
   },
@@ -70,6 +82,7 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     name: "EtcdClusterUpdateStopped",
     severity: "warning",
     for: "1m",
+    keepFiringFor: LAPSE,
     expr: `${ofEach("cluster_update_stopped")} == 1`,
     summary: "An update was rolled back.",
     description: `${OF_CLUSTER}: the first updated member did not become healthy and was rolled back.`,
@@ -78,15 +91,15 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     name: "EtcdClusterUnchecked",
     severity: "warning",
     for: "5m",
-    expr: `time() - ${ofEach("cluster_last_check_timestamp_seconds")} > 900`,
+    expr: `time() - ${lastOfEach("cluster_last_check_timestamp_seconds")} > 900`,
     summary: "The operator has not checked a cluster for a quarter of an hour.",
-    description: `${OF_CLUSTER} was last checked {{ $value | humanizeDuration }} ago: what is known of it is old.`,
+    description: `${OF_CLUSTER} was last checked {{ $value | humanizeDuration }} ago. Its status may be out of date.`,
   },
   {
     name: "EtcdClusterWaiverActive",
     severity: "info",
     for: "1h",
-    expr: `max by (namespace, name, check) (etcd_operator_cluster_waiver_end_timestamp_seconds) > time()`,
+    expr: `max by (namespace, name, check) (last_over_time(etcd_operator_cluster_waiver_end_timestamp_seconds[3m])) > time()`,
     summary: "A check of updates is waived.",
     description: `${OF_CLUSTER}: updates skip the check {{ $labels.check }} until {{ $value | humanizeTimestamp }}.`,
   },
@@ -94,8 +107,9 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     name: "EtcdQuarantinedClaimsGrow",
     severity: "warning",
     for: "15m",
-    expr: `${claims} > (max ${BY_NAME} (etcd_operator_quarantined_claims offset 1d) or 0 * ${claims})`,
-    summary: "More members than a day ago have left their claim behind.",
+    // The first claim has no sample a day ago. Nor have old claims of a Prometheus that was installed today.
+    expr: `${claims} > max ${BY_NAME} (etcd_operator_quarantined_claims offset 1d) or ${claims} and time() - ${oldestClaim} < 86400`,
+    summary: "The number of quarantined claims has grown within a day.",
     description: `${OF_CLUSTER} has {{ $value }} quarantined claims, more than a day ago.`,
   },
   {

@@ -21,10 +21,11 @@ export const ALERTS: Readonly<Record<string, readonly Alert[]>> = {
 export function ruleGroups(runbooks: string = RUNBOOKS_URL) {
   return Object.entries(ALERTS).map(([name, alerts]) => ({
     name,
-    rules: alerts.map(({ name: alert, expr, for: lasts, severity, summary, description }) => ({
+    rules: alerts.map(({ name: alert, expr, for: lasts, keepFiringFor, severity, summary, description }) => ({
       alert,
       expr,
       for: lasts,
+      ...(keepFiringFor === undefined ? {} : { keep_firing_for: keepFiringFor }),
       labels: { severity },
       annotations: { summary, description, runbook_url: `${runbooks}#${alert.toLowerCase()}` },
     })),

@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { mainBinary } from "#dev/components.ts";
-import { ALERT_CASES, type AlertCase } from "#kit/tables/alert-cases.ts";
+import { ALERT_CASES } from "#kit/tables/alert-cases.ts";
+import type { AlertCase } from "#kit/tables/alert-series.ts";
 import type { Alert } from "../../scripts/monitoring/alert.ts";
 import { ALERTS, ruleGroups } from "../../scripts/monitoring/rules.ts";
 
@@ -71,7 +72,10 @@ test.each([
   "every alert that is to fire %s fires and is quiet as its case expects",
   async (_, interval, isMeant) => {
     const cases = ALERT_CASES.filter(isMeant);
-    const tests = cases.flatMap((each) => [testOf(each, each.fires, [each.labels]), testOf(each, each.quiet, [])]);
+    const tests = cases.flatMap((each) => [
+      ...[each.fires, ...(each.alsoFires ?? [])].map((series) => testOf(each, series, [each.labels])),
+      ...[each.quiet, ...(each.alsoQuiet ?? [])].map((series) => testOf(each, series, [])),
+    ]);
     const file = { rule_files: ["alerts.yaml"], evaluation_interval: interval, tests };
     await writeFile(join(folder, "test.yaml"), stringify(file));
     expect(await promtool("test", "rules", "test.yaml")).toMatch(/^\s*SUCCESS/m);
