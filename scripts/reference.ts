@@ -33,6 +33,7 @@ import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { USER_GUARDS } from "#user/guards.ts";
 import { USER_RULES } from "#user/plan.ts";
 import { USAGE } from "../src/bin/flags.ts";
+import { COMMANDS, usageOf } from "../src/plugin/commands.ts";
 import { compatibilityPage } from "./compatibility-page.ts";
 import { decisionsPage } from "./decisions-page.ts";
 import { failuresPage } from "./failures-page.ts";
@@ -53,6 +54,7 @@ export async function referencePages(root: string): Promise<Readonly<Record<stri
     "docs/reference/flags.md": flagsPage(),
     "docs/reference/messages.md": await messagesPage(root),
     "docs/reference/metrics.md": metricsPage(),
+    "docs/reference/plugin.md": pluginPage(),
     "docs/reference/rules.md": await rulesPage(root),
   };
 }
@@ -213,6 +215,29 @@ async function eventsPage(root: string): Promise<string> {
       ],
     ),
     ...(await Promise.all(sections)).flat(),
+  );
+}
+
+/** Every command of the plugin with its rights. */
+function pluginPage(): string {
+  const rows = COMMANDS.map((command) => [
+    `\`${usageOf(command).replace("[flags]", "").trim()}\``,
+    command.what,
+    command.rights.join("; "),
+  ]);
+  const flags = COMMANDS.flatMap(({ name, flags: own }) =>
+    own.map(({ name: flag, short, what }) => [
+      `\`${name}\``,
+      `\`--${flag}\`${short === undefined ? "" : `, \`-${short}\``}`,
+      what,
+    ]),
+  );
+  return page(
+    "Commands of kubectl etcd",
+    "The rights are those in the namespace of the cluster. What is marked *more* adds to the answer; without it the answer states what could not be read. No command but `shell` uses pods/exec, none uses pods/portforward, and none reads a Secret.",
+    table(["command", "what it does", "rights that it needs"], rows),
+    "## Flags",
+    table(["command", "flag", "what it does"], flags),
   );
 }
 

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { COMMON_FLAGS, type Command, commandOf, type Flag, usageOf } from "./commands.ts";
+import { SHELLS } from "./completion.ts";
 import { clean } from "./text.ts";
 
 /** What was typed, checked against the table of commands. */
@@ -69,7 +70,10 @@ function checkNames(command: Command, names: readonly string[], hasRest: boolean
   if (names.length < needed.length || names.length > command.arguments.length || (hasRest && command.hasRest !== true))
     throw new UsageError(`The command is: kubectl etcd ${usageOf(command)}.`);
   for (const [n, name] of names.entries()) {
-    if (command.arguments[n]?.subject === "text") continue;
+    const subject = command.arguments[n]?.subject;
+    if (subject === "text") continue;
+    if (subject === "shell" && !SHELLS.some((shell) => shell === name))
+      throw new UsageError(`SHELL is ${quoted(name)}; it must be one of ${SHELLS.join(", ")}.`);
     if (!/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(name) || name.length > MOST_NAME)
       throw new UsageError(
         `${command.arguments[n]?.name} is ${quoted(name)}; it must be the name of a Kubernetes object.`,

@@ -214,6 +214,13 @@ export const COMMANDS: readonly Command[] = [
       "more: list its objects, get pods/log; for the report of the operator in all namespaces, or in that of -n",
     ],
   },
+  {
+    name: "completion",
+    what: "a script for completion by bash, zsh, fish, powershell, or by kubectl itself",
+    arguments: [{ name: "SHELL", subject: "shell" }],
+    flags: [],
+    rights: ["none", "more: list objects, for their names"],
+  },
 ];
 
 export function commandOf(name: string): Command | undefined {

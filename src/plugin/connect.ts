@@ -61,6 +61,13 @@ export function connect(wish: Wish, env: Env, version: string): Connection {
   };
 }
 
+/** Names of the contexts, for completion. @throws OperatorError InvalidConfig */
+export function contextsOf(wish: Wish, env: Env): readonly string[] {
+  return loaded({ kubeconfig: wish.kubeconfig }, env)
+    .getContexts()
+    .map(({ name }) => name);
+}
+
 function loaded({ kubeconfig, context }: Wish, env: Env): Foreign {
   const named = kubeconfig === undefined ? (env.KUBECONFIG ?? "").split(delimiter) : [kubeconfig];
   const asked = named.filter((path) => path !== "");

@@ -4,6 +4,7 @@ import { connect } from "./connect.ts";
 import type { Context, Run } from "./context.ts";
 import { commandHelp, helpText } from "./help.ts";
 import { backup, binding, certificate, pause, restart, restore, resume, schedule, undelete } from "./run/act.ts";
+import { completion, completions } from "./run/complete.ts";
 import { logs } from "./run/logs.ts";
 import { list, status, version, why } from "./run/look.ts";
 import { plan } from "./run/plan.ts";
@@ -21,7 +22,7 @@ const VERSION = typeof PLUGIN_VERSION === "string" ? PLUGIN_VERSION : "0.0.0-sou
 
 const RUNS: Readonly<Record<string, Run>> = {
   ...{ list, status, why, version, plan, restart, backup, restore, schedule, undelete, pause, resume },
-  ...{ binding, certificate, logs, report, shell },
+  ...{ binding, certificate, logs, report, shell, completion },
 };
 
 process.exitCode = await main(process.argv.slice(2)).catch((thrown: unknown) => {
@@ -35,6 +36,12 @@ process.exitCode = await main(process.argv.slice(2)).catch((thrown: unknown) => 
 process.stdout.write("", () => process.exit());
 
 async function main(argv: readonly string[]): Promise<number> {
+  if (argv[0] === "__complete") {
+    const { env } = process;
+    const found = await completions(argv.slice(1), (flags) => connect(flags, env, VERSION), env);
+    process.stdout.write(found.map((each) => `${each}\n`).join(""));
+    return 0;
+  }
   const input = inputOf(argv);
   if (input === "help") {
     process.stdout.write(helpText());
