@@ -1,11 +1,12 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { createReadStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, createReadStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { promisify } from "node:util";
 import { packageLicenses } from "../licenses.ts";
 import type { Note } from "../progress.ts";
-import { run } from "../run.ts";
 import { type Entry, writeArchive } from "./archive.ts";
 import { bundlePlugin } from "./bundle.ts";
 import { type KrewArchive, krewManifest } from "./krew.ts";
@@ -87,17 +88,19 @@ async function writePlatform(
 
 /** Writes one executable of Node and the bundle. https://nodejs.org/api/single-executable-applications.html */
 export async function writeSingle(node: string, bundle: string, folder: string, name: string): Promise<void> {
+  copyFileSync(bundle, join(folder, "kubectl-etcd.mjs"));
   const config = {
-    main: bundle,
+    // A relative path: it is in the executable, which must have the same bytes wherever it is built.
+    main: "kubectl-etcd.mjs",
     mainFormat: "module",
     executable: node,
-    output: join(folder, name),
+    output: name,
     disableExperimentalSEAWarning: true,
     // A code cache has other bytes each time, and saves less than it costs to read on a cold disk.
     useCodeCache: false,
   };
   writeFileSync(join(folder, "sea.json"), JSON.stringify(config));
-  await run(process.execPath, ["--build-sea", join(folder, "sea.json")]);
+  await promisify(execFile)(process.execPath, ["--build-sea", "sea.json"], { cwd: folder });
 }
 
 function entry(name: string, mode: number, file: string): Entry {

@@ -103,7 +103,10 @@ function merged(all: readonly Foreign[]): Foreign {
     ).values(),
   ];
   config.loadFromOptions({
-    clusters: first(all.map((each) => each.getClusters())),
+    // The library refuses a server without TLS, such as that of `kubectl proxy`, unless this is set.
+    clusters: first(all.map((each) => each.getClusters())).map((each) =>
+      each.server?.startsWith("http:") ? { ...each, skipTLSVerify: true } : each,
+    ),
     users: first(all.map((each) => each.getUsers())),
     contexts: first(all.map((each) => each.getContexts())),
     currentContext: all.map((each) => each.getCurrentContext()).find((each) => each !== undefined && each !== "") ?? "",

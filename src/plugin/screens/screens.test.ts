@@ -127,6 +127,19 @@ test("status of seven members fits 24 lines of 100 columns, with everything that
       backup,
       waivers: names(5).map((name) => ({ check: name, until: rfc3339(NOW + DAY_MS) })),
       quarantinedClaims: { count: 1_000 },
+      update: { revision: "x", from: "3.6.16", to: "3.7.3", updated: [], proven: false, startTime: rfc3339(NOW) },
+      conditions: ["Available", "Ready", "Degraded", "Stalled", "BackupReady", "TLSReady", "AuthReady"].map(
+        (type, n) => {
+          const status = type === "Degraded" || type === "Stalled" ? "True" : "False";
+          return {
+            type,
+            status,
+            reason: `Reason${n}`,
+            message: "it is long ".repeat(100),
+            lastTransitionTime: rfc3339(NOW),
+          };
+        },
+      ) as never,
     }),
     schedules: unknown("x ".repeat(500)),
     users: unknown("x ".repeat(500)),
