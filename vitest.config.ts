@@ -15,6 +15,7 @@ const USERS = [
   "brought-secrets",
   "evictions",
   "metrics",
+  "monitoring",
   "network-policy",
   "pages",
   "point-in-time",

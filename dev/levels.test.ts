@@ -9,6 +9,7 @@ const ROOT = join(import.meta.dirname, "..");
 /** File of test/kit that starts a server → its component. */
 const STARTED_BY = {
   "servers/browser.ts": "site",
+  "servers/prometheus.ts": "prometheus",
   "servers/azurite.ts": "azurite",
   "servers/cert-manager.ts": "cert-manager",
   "servers/fake-gcs.ts": "fake-gcs-server",

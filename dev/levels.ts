@@ -51,7 +51,7 @@ export const TEST_INSTANCE = process.env.E2E_INSTANCE ?? "test";
 /**
  * Components that e2e tests start themselves. They are built before, as nothing can be downloaded inside the network.
  */
-export const E2E_COMPONENTS: readonly ComponentName[] = ["versitygw"];
+export const E2E_COMPONENTS: readonly ComponentName[] = ["prometheus", "versitygw"];
 
 export interface LevelOptions {
   /** Arguments for vitest: file names, `-t NAME`. */
