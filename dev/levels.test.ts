@@ -6,14 +6,16 @@ import { COMPUTING, E2E_COMPONENTS, LEVELS, LONG, SERVERS } from "./levels.ts";
 import { buildsFor } from "./slice.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-/** File of test/kit that starts a server → its component. */
+/** File of test/kit that starts a server or makes a release → what it needs from elsewhere. */
 const STARTED_BY = {
-  "servers/browser.ts": "site",
-  "servers/prometheus.ts": "prometheus",
-  "servers/azurite.ts": "azurite",
-  "servers/cert-manager.ts": "cert-manager",
-  "servers/fake-gcs.ts": "fake-gcs-server",
-  "servers/versitygw.ts": "versitygw",
+  "servers/azurite.ts": ["azurite"],
+  "servers/browser.ts": ["site"],
+  "servers/cert-manager.ts": ["cert-manager"],
+  "servers/fake-gcs.ts": ["fake-gcs-server"],
+  "servers/prometheus.ts": ["prometheus"],
+  "servers/registry.ts": ["oras", "registry"],
+  "servers/release.ts": ["pinned-base"],
+  "servers/versitygw.ts": ["versitygw"],
 };
 
 /** Files of test/kit that a file imports, directly or through others. */
@@ -32,7 +34,7 @@ function kitOf(file: string, known = new Set<string>()): ReadonlySet<string> {
 
 function startedBy(file: string): readonly string[] {
   const kit = kitOf(file);
-  return Object.entries(STARTED_BY).flatMap(([name, component]) => (kit.has(name) ? [component] : []));
+  return Object.entries(STARTED_BY).flatMap(([name, builds]) => (kit.has(name) ? builds : []));
 }
 
 test("levels: every test file belongs to exactly one level", () => {

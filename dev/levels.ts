@@ -13,6 +13,7 @@ import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
 import { ensureBrowser } from "./packages.ts";
+import { pinnedBase } from "./pinned/base.ts";
 import { type Step, silentStep } from "./progress.ts";
 import type { ComponentName } from "./recipes.ts";
 import { run } from "./run.ts";
@@ -124,7 +125,7 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
       );
       return;
     case "stores":
-      await ensureComponents(["versitygw", "fake-gcs-server"], step);
+      await ensureComponents(["versitygw", "fake-gcs-server", "registry", "oras"], step);
       await ensureAzurite(step);
       return;
     case "e2e":
@@ -138,10 +139,14 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
 
 async function ensureBuilds(builds: readonly Build[], step: Step): Promise<void> {
   await ensureComponents(
-    builds.filter((each) => each !== "azurite" && each !== "site"),
+    builds.filter((each) => each !== "azurite" && each !== "pinned-base" && each !== "site"),
     step,
   );
   if (builds.includes("azurite")) await ensureAzurite(step);
+  if (builds.includes("pinned-base"))
+    await step("Node and libraries of a release", async (note) => {
+      for (const architecture of ["amd64", "arm64"] as const) await pinnedBase(process.cwd(), architecture, note);
+    });
   if (builds.includes("site")) {
     await ensureSitePackages(step);
     await ensureBrowser(step);

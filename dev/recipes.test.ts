@@ -9,6 +9,7 @@ const OWN = ["pause"];
 const MAIN_IMPORTS: Readonly<Record<string, string>> = {
   coredns: "github.com/coredns/coredns/",
   "cert-manager": "github.com/cert-manager/cert-manager/",
+  registry: "github.com/google/go-containerregistry",
   "typed-client": "k8s.io/apimachinery/",
 };
 

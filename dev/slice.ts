@@ -13,10 +13,10 @@ const SLICE_MINUTES = 10;
 const MOST_MINUTES = 15;
 
 /**
- * What is built before tests, which cannot download it: a component, Azurite from npm, or the site's packages and a
- * browser.
+ * What is made before tests, which cannot download it: a component, Azurite from npm, Node and libraries of the released
+ * image, or the site's packages and a browser.
  */
-export type Build = ComponentName | "azurite" | "site";
+export type Build = ComponentName | "azurite" | "pinned-base" | "site";
 
 /** File below test/long → its minutes on two processors. */
 export type Chapters = Readonly<Record<string, number>>;

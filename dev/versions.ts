@@ -25,5 +25,8 @@ export const HELM_VERSION = "4.3.1";
 export const HELM_3_VERSION = "3.22.0";
 /** Version of the Prometheus with which alerts and dashboards are tested: its Go module v0.316.0 is release 3.16.0. */
 export const PROMETHEUS_VERSION = "0.316.0";
+/** Versions of the registry and of its client with which a release's image is tested. */
+export const REGISTRY_VERSION = "0.22.1";
+export const ORAS_VERSION = "1.3.6";
 /** Version of our own pause program (dev/go/pause), increased when its behaviour changes. */
 export const PAUSE_VERSION = "1";
