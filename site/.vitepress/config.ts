@@ -45,9 +45,10 @@ function withoutVue({ renderer }: MarkdownRenderer): void {
 
 /** Writes the list of a folder's files. */
 function listFolder(outDir: string, path: string): void {
-  const names = globSync("**/*", { cwd: join(ROOT, path) }).sort();
+  const entries = globSync("**/*", { cwd: join(ROOT, path), withFileTypes: true }).filter((entry) => entry.isFile());
+  const names = entries.map((entry) => relative(ROOT, join(entry.parentPath, entry.name))).sort();
   mkdirSync(join(outDir, "files", path), { recursive: true });
-  writeFileSync(join(outDir, "files", path, "index.txt"), names.map((name) => `${path}/${name}\n`).join(""));
+  writeFileSync(join(outDir, "files", path, "index.txt"), names.map((name) => `${name}\n`).join(""));
 }
 
 export default defineConfig({
