@@ -18,6 +18,7 @@ const USERS = [
   "monitoring",
   "network-policy",
   "pages",
+  "plugin",
   "point-in-time",
   "refusals",
   "restore",
