@@ -60,7 +60,9 @@ export const REASONS = {
     "etcd has raised the alarm NOSPACE: it refuses every write until its database is smaller than its quota.",
   BackedUp: "The latest run of every schedule of the cluster left a good backup; the message names it.",
   BackupMissing:
-    "A schedule of the cluster left no good backup, or makes none; the message states which schedule, and why.",
+    "A schedule of the cluster left no good backup, or cannot make one; the message states which schedule, and why.",
+  NoBackupDue:
+    "No backup was due yet, or every schedule of the cluster is suspended; the message states which schedules.",
   BackupPending:
     "The upgrade to the newer minor release of spec.version waits until a backup taken before it is stored; the message states its progress.",
   BackupFailed:

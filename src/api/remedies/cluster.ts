@@ -55,6 +55,11 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
     "Read the schedule's conditions and the failed EtcdBackup. To have one now, create an EtcdBackup.",
     "backup.md",
   ),
+  NoBackupDue: remedy(
+    "The first backup is made when it is due. A suspended schedule makes none.",
+    "To have a backup now, create an EtcdBackup. To end a suspension, set spec.suspend of the schedule to false.",
+    "backup.md",
+  ),
   BackupPending: passing("The backup runs; the upgrade begins when it is stored."),
   BackupFailed: remedy(
     "No member is upgraded.",

@@ -16,7 +16,7 @@ function schedule(
 ): EtcdBackupSchedule {
   const told = Object.entries(conditions).map(([type, message]) => ({
     ...{ type, status: message.startsWith("no ") ? ("False" as const) : ("True" as const), message },
-    reason: message.startsWith("suspended") ? "Suspended" : "R",
+    reason: message === "no backup has ended yet" ? "NoBackupYet" : "R",
     ...{ observedGeneration: 1, lastTransitionTime: TIME },
   }));
   const made = etcdBackupSchedule({ spec, status: { conditions: told, ...more } });
@@ -30,7 +30,11 @@ function snapshot(schedules: readonly EtcdBackupSchedule[], status: object = {})
 
 const good = schedule("a", { Ready: "next", BackupReady: "stored" });
 const bad = schedule("b", { Ready: "next", BackupReady: "no backup" });
-const asleep = schedule("c", { Ready: "suspended: none is made", BackupReady: "stored" }, { suspend: true });
+const suspended = schedule("c", { Ready: "none is made", BackupReady: "no backup" }, { suspend: true });
+const young = { Ready: "next", BackupReady: "no backup has ended yet" };
+const notDue = schedule("h", young);
+const running = schedule("i", young, {}, { lastScheduleTime: TIME });
+const hindered = schedule("j", { ...young, Ready: "no right" });
 const stuck = schedule("d", { Ready: "no right", BackupReady: "stored" });
 const fresh = schedule("e", {});
 const half = schedule("f", { Ready: "next" });
@@ -41,8 +45,12 @@ describe("BackupReady", () => {
     ["is True when the schedule's last run left a good backup", [good], "True BackedUp: a: stored"],
     ["is False when one of two schedules has no good backup", [good, bad], "False BackupMissing: b: no backup"],
     ["is False when a schedule creates no backups", [stuck, bad], "False BackupMissing: d: no right; b: no backup"],
-    ["ignores a suspended schedule when another schedule is active", [good, asleep], "True BackedUp: a: stored"],
-    ["is False when the only schedule is suspended", [asleep], "False BackupMissing: c: suspended: none is made"],
+    ["ignores a suspended schedule when another schedule is active", [good, suspended], "True BackedUp: a: stored"],
+    ["has no backup due when the only schedule is suspended", [suspended], "False NoBackupDue: c: spec.suspend is true: no backups are made"],
+    ["has no backup due before the first due time", [notDue, good], "False NoBackupDue: h: no backup has ended yet"],
+    ["lacks a backup when another schedule's first is only due", [notDue, bad], "False BackupMissing: h: no backup has ended yet; b: no backup"],
+    ["lacks a backup when the first run was due", [running], "False BackupMissing: i: no backup has ended yet"],
+    ["lacks a backup when the first run is prevented", [hindered], "False BackupMissing: j: no right"],
     ["is False when a schedule has no status yet", [fresh], "False BackupMissing: e: it has no status yet"],
     ["is False when a schedule lacks its condition BackupReady", [half], "False BackupMissing: f: it has no status yet"],
     ["is True with the messages of two good schedules", [good, schedule("g", { Ready: "next", BackupReady: "stored, too" })], "True BackedUp: a: stored; g: stored, too"],

@@ -5,7 +5,7 @@ import type { Case, Verdict } from "./verdict.ts";
 
 /**
  * Condition BackupReady: whether the latest run of each schedule left a good backup. Suspended schedules count only
- * when there is no other.
+ * when there is no other. Before the first due time, and while all schedules are suspended, nothing is amiss.
  */
 export function backupReady({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
   const { schedules, cluster } = snapshot;
@@ -15,10 +15,16 @@ export function backupReady({ snapshot }: Pick<Case, "snapshot">): Verdict | und
     return wasReported ? { status: "False", reason: "NoSchedule", message } : undefined;
   }
   const awake = schedules.filter(({ spec }) => !spec.suspend);
-  const asked = awake.length > 0 ? awake : schedules;
-  const lacks = asked.flatMap((schedule) => lackOf(schedule) ?? []);
-  if (lacks.length > 0) return { status: "False", reason: "BackupMissing", message: lacks.join("; ") };
-  const messages = asked.map(
+  if (awake.length === 0) {
+    const suspended = schedules.map(({ metadata }) => `${metadata.name}: spec.suspend is true: no backups are made`);
+    return { status: "False", reason: "NoBackupDue", message: suspended.join("; ") };
+  }
+  const lacking = awake.filter((schedule) => lackOf(schedule) !== undefined);
+  if (lacking.length > 0) {
+    const reason = lacking.every(awaitsFirst) ? "NoBackupDue" : "BackupMissing";
+    return { status: "False", reason, message: lacking.map(lackOf).join("; ") };
+  }
+  const messages = awake.map(
     (schedule) => `${schedule.metadata.name}: ${conditionOf(schedule, "BackupReady")?.message}`,
   );
   return { status: "True", reason: "BackedUp", message: messages.join("; ") };
@@ -28,9 +34,16 @@ export function backupReady({ snapshot }: Pick<Case, "snapshot">): Verdict | und
 function lackOf(schedule: EtcdBackupSchedule): string | undefined {
   const lack = ["Ready", "BackupReady"]
     .map((type) => conditionOf(schedule, type))
-    .find((each) => each?.status !== "True" || each.reason === "Suspended");
+    .find((each) => each?.status !== "True");
   if (conditionOf(schedule, "BackupReady") === undefined) return `${schedule.metadata.name}: it has no status yet`;
   return lack === undefined ? undefined : `${schedule.metadata.name}: ${lack.message}`;
+}
+
+/** Whether no run of the schedule was due yet. */
+function awaitsFirst(schedule: EtcdBackupSchedule): boolean {
+  const isReady = conditionOf(schedule, "Ready")?.status === "True";
+  const isWithout = conditionOf(schedule, "BackupReady")?.reason === "NoBackupYet";
+  return isReady && isWithout && schedule.status?.lastScheduleTime === undefined;
 }
 
 function conditionOf({ status }: EtcdBackupSchedule, type: string) {
