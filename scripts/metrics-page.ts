@@ -26,7 +26,8 @@ const LABELS: Readonly<Record<string, string>> = {
   phase: "Phase of the EtcdBackup.",
   reason: "Why a watch was restarted, or the reason of a condition.",
   resource: "Plural name of the Kubernetes resource, such as `pods`.",
-  result: "`ok`; `failed`: a step failed; `error`: the pass threw an error.",
+  result:
+    "`ok`; `conflict`: an object had changed, and the pass is repeated; `failed`: the object could not be observed; `error`: the pass threw an error.",
   rule: "Name of the [rule or guard](rules.md). These names may change in each release.",
   shard: "Number of the shard, from 0.",
   status: "Status of the condition: `True`, `False` or `Unknown`.",

@@ -10,6 +10,12 @@ const asleep = `unless on (namespace, name) ${lastOfEach("cluster_sleeping")}`;
 const claims = ofEach("quarantined_claims");
 const oldestClaim = ofEach("quarantined_claims_oldest_timestamp_seconds");
 
+const ARCHIVE_END = "etcd_operator_backup_schedule_archive_end_timestamp_seconds";
+const archiveEnd = `max ${BY_NAME} (${ARCHIVE_END})`;
+const archiveEndBefore = `max ${BY_NAME} (${ARCHIVE_END} offset 20m)`;
+const passes = (selector: string) => `sum by (controller) (rate(etcd_operator_passes_total${selector}[5m]))`;
+const failedPasses = passes('{result=~"error|failed"}');
+
 const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: "EtcdClusterQuorumLost",
@@ -123,11 +129,12 @@ const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: "EtcdBackupArchiveBehind",
     severity: "warning",
-    for: "5m",
-    expr: `time() - (${ofEach("backup_schedule_archive_end_timestamp_seconds")} > 0) > 900`,
+    for: "10m",
+    // The end is 0 until something is stored, which takes minutes.
+    expr: `time() - (${archiveEnd} > 0) > 900 or ${archiveEnd} == 0 and ${archiveEndBefore} == 0`,
     summary: "An archive of changes is behind.",
     description:
-      "EtcdBackupSchedule {{ $labels.namespace }}/{{ $labels.name }}: changes of the last {{ $value | humanizeDuration }} are not stored.",
+      "EtcdBackupSchedule {{ $labels.namespace }}/{{ $labels.name }}: changes of a quarter of an hour or more are not stored.",
   },
   {
     name: "EtcdBackupVerificationFailed",
@@ -178,9 +185,10 @@ const OPERATOR_ALERTS: readonly Alert[] = [
     name: "EtcdOperatorPassesFail",
     severity: "warning",
     for: "15m",
-    expr: 'sum by (controller) (rate(etcd_operator_passes_total{result="error"}[5m])) > 0.05',
+    // One object fails twice a minute at most. So three fail, or most objects of a small installation.
+    expr: `${failedPasses} > 0.05 or ${failedPasses} / ${passes("")} > 0.5`,
     summary: "Passes of the operator fail.",
-    description: "Passes of the controller {{ $labels.controller }} end with an error.",
+    description: "Passes of the controller {{ $labels.controller }} end with an error, or cannot observe the object.",
   },
 ];
 

@@ -69,6 +69,18 @@ test("the progress of change archives is exported only for an EtcdBackupSchedule
   );
 });
 
+test("the end of an archive is not exported while the cluster sleeps", async () => {
+  const registry = new Registry();
+  const time = "2026-01-01T12:00:00Z";
+  const ready = { type: "Ready", status: "True" as const, reason: "ClusterAsleep", message: "m" };
+  const archive = { name: "n", from: "2", revision: "70", time, gaps: 0 };
+  const conditions = [{ ...ready, observedGeneration: 1, lastTransitionTime: time }];
+  scheduleMetrics(registry, () => [etcdBackupSchedule({ spec: { archive: {} }, status: { archive, conditions } })]);
+  const text = await registry.metrics();
+  expect(text).toContain("etcd_operator_backup_schedule_archive_gaps_total{");
+  expect(text).not.toContain("etcd_operator_backup_schedule_archive_end_timestamp_seconds{");
+});
+
 test("a negative count in a status does not make the scrape fail", async () => {
   const registry = new Registry();
   const archive = { name: "n", gaps: -1, objects: -2, bytes: -3 } as unknown as NonNullable<

@@ -51,15 +51,20 @@ export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBac
 
 /** Registers the metrics of schedules that archive changes. */
 function archiveMetrics(gauge: Export, counter: Export): void {
-  const of = (type: Export, name: string, help: string, value: (archive: Archive) => number) =>
-    type(`archive_${name}`, help, ({ spec, status }) =>
-      spec.archive === undefined ? undefined : value(status?.archive ?? {}),
+  const of = (
+    type: Export,
+    name: string,
+    help: string,
+    value: (archive: Archive, schedule: EtcdBackupSchedule) => number | undefined,
+  ) =>
+    type(`archive_${name}`, help, (schedule) =>
+      schedule.spec.archive === undefined ? undefined : value(schedule.status?.archive ?? {}, schedule),
     );
   of(
     gauge,
     "end_timestamp_seconds",
-    "Time up to which all changes are stored, since 1970; 0 when none are. A disaster would lose the changes after it. Its age, time() less this, is up to five minutes while nothing changes.",
-    ({ time }) => secondsOf(time),
+    "Time up to which all changes are stored, since 1970; 0 when none are. A disaster would lose the changes after it. Its age, time() less this, is up to five minutes while nothing changes. No series while the cluster sleeps.",
+    ({ time }, schedule) => (isClusterAsleep(schedule) ? undefined : secondsOf(time)),
   );
   of(gauge, "revision", "The last revision of etcd that is archived; 0 when none is.", ({ revision }) =>
     Number(revision ?? 0),
@@ -77,6 +82,11 @@ function archiveMetrics(gauge: Export, counter: Export): void {
     ({ bytes = 0 }) => bytes,
   );
   of(counter, "gaps_total", "Gaps that the archive's pod has found since it started.", ({ gaps = 0 }) => gaps);
+}
+
+/** Whether the schedule reports that its cluster sleeps. */
+function isClusterAsleep({ status }: EtcdBackupSchedule): boolean {
+  return status?.conditions?.some(({ reason }) => reason === "ClusterAsleep") ?? false;
 }
 
 function secondsOf(time: string | undefined): number {

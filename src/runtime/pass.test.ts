@@ -289,6 +289,14 @@ test("pass: a programming error in a controller fails the pass, is counted, and 
   expect(await metrics.registry.getSingleMetricAsString("etcd_operator_passes_total")).toContain('result="error"} 1');
 });
 
+test("pass: a conflict is counted as such, and not as an error", async () => {
+  const { controller, pass, metrics } = toy();
+  controller.observing = () => Promise.reject(new OperatorError("KubeConflict", "it has changed"));
+  await pass.run(KEY, never);
+  const counted = await metrics.registry.getSingleMetricAsString("etcd_operator_passes_total");
+  expect(counted).toContain('result="conflict"} 1');
+});
+
 describe("passes that fail repeatedly", () => {
   const SAYS = "The operator does not manage this object, since each try fails: ";
 

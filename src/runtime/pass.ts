@@ -101,6 +101,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       const isMoved = hasCode(error, ...MOVED);
       if (isMoved && error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
       if (isMoved && !this.#throws.isFailure(key)) {
+        result = "conflict";
         this.#tools.log.debug(fields, "an object has changed during the pass; it is repeated");
         return { is: "afterConflict" };
       }

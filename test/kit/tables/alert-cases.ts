@@ -139,13 +139,21 @@ const OPERATOR_ALERT_CASES: readonly AlertCase[] = [
     labels: OF_CLUSTER,
     fires: [condition("BackupReady", "BackupMissing", "1x90")],
     quiet: [condition("BackupReady", "BackupMissing", "1x90"), replica("cluster_sleeping", "1x90")],
+    alsoQuiet: [[condition("BackupReady", "NoBackupDue", "1x90")]],
     atMinute: 80,
   },
   {
     alert: "EtcdBackupArchiveBehind",
     labels: OF_CLUSTER,
     fires: [replica("backup_schedule_archive_end_timestamp_seconds", "60+60x30 1860x30")],
+    // Nothing was ever stored.
+    alsoFires: [[replica("backup_schedule_archive_end_timestamp_seconds", "0x60")]],
     quiet: [replica("backup_schedule_archive_end_timestamp_seconds", "60+60x50 3060x10")],
+    // It begins to store after a while; the second one has just been created.
+    alsoQuiet: [
+      [replica("backup_schedule_archive_end_timestamp_seconds", "0x25 1500+60x40")],
+      [replica("backup_schedule_archive_end_timestamp_seconds", "_x40 0x20")],
+    ],
   },
   {
     alert: "EtcdBackupVerificationFailed",
@@ -205,6 +213,18 @@ const OPERATOR_ALERT_CASES: readonly AlertCase[] = [
       replica("passes_total", "0+1x60", 'controller="backup",result="error"'),
       replica("passes_total", "0+600x60", 'controller="backup",result="ok"'),
     ],
+    // Objects that cannot be observed; and the only object of a small installation.
+    alsoFires: [
+      [
+        replica("passes_total", "0+6x60", 'controller="backup",result="failed"'),
+        replica("passes_total", "0+600x60", 'controller="backup",result="ok"'),
+      ],
+      [
+        replica("passes_total", "0+2x60", 'controller="backup",result="error"'),
+        replica("passes_total", "0+1x60", 'controller="backup",result="ok"'),
+      ],
+    ],
+    alsoQuiet: [[replica("passes_total", "0+60x60", 'controller="backup",result="conflict"')]],
   },
 ];
 
