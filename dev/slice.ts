@@ -13,8 +13,8 @@ const SLICE_MINUTES = 10;
 const MOST_MINUTES = 15;
 
 /**
- * What is made before tests, which cannot download it: a component, Azurite from npm, Node and libraries of the released
- * image, or the site's packages and a browser.
+ * What is made before tests, which cannot download it. Beside components: Azurite from npm, Node and libraries of the
+ * released image, the site's packages and a browser.
  */
 export type Build = ComponentName | "azurite" | "pinned-base" | "site";
 
