@@ -102,6 +102,11 @@ const gets: { name: string; given: ClusterSnapshot; is: object | undefined }[] =
   { name: "certificates stay while etcd's list is unknown", given: unlisted(backBoth), is: plain },
   { name: "certificates are removed after the last https URL", given: backBoth, is: undefined },
   {
+    name: "members without TLS get no certificate although one exists",
+    given: coming("nothing", "nothing", "nothing"),
+    is: undefined,
+  },
+  {
     name: "certificates are removed although a member without EtcdPeer has an https URL",
     given: listing({ ...backBoth, peers: backBoth.peers.slice(0, 2) }, "https", [LAST]),
     is: undefined,
