@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -12,7 +12,7 @@ import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 import { silentStep } from "../progress.ts";
 import { changesOf } from "./changelog.ts";
 import { cycloneDx } from "./cyclonedx.ts";
-import { kustomizeFiles } from "./kustomize.ts";
+import { kustomizeFiles, writeKustomize } from "./kustomize.ts";
 import { writeChart, writeManifests } from "./manifests.ts";
 import { type Part, partsOf } from "./parts.ts";
 import { provenance } from "./provenance.ts";
@@ -103,6 +103,23 @@ describe("kustomize:", () => {
         expect(files.has(named) || files.has(join(named, "kustomization.yaml")), named).toBe(true);
       }
     }
+  });
+
+  test("objects for monitoring are in the component; rules and dashboards are only files", () => {
+    const own = { ...into("monitored"), root: join(folder, "monitored-root") };
+    const files = { "rule.yaml": "kind: PrometheusRule\n", "alerts.yaml": "groups: []\n", "boards/a.json": "{}" };
+    for (const [path, text] of Object.entries(files))
+      writeText({ folder: own.root }, `config/monitoring/${path}`, text);
+    writeKustomize(own);
+    const written = readdirSync(own.folder, { recursive: true }) as string[];
+    const wanted = written.filter((path) => path.includes("monitoring/") && path.includes("."));
+    expect(wanted.toSorted()).toEqual([
+      "kustomize/components/monitoring/kustomization.yaml",
+      "kustomize/components/monitoring/rule.yaml",
+      "monitoring/alerts.yaml",
+      "monitoring/boards/a.json",
+      "monitoring/rule.yaml",
+    ]);
   });
 
   test("files for monitoring become a component, and without them there is none", () => {
