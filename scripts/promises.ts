@@ -12,7 +12,10 @@ const PAGES = ["compatibility", "conditions", "events", "metrics"].map((name) =>
  * @param pages content of generated pages, by path @throws Error for a name in the stored list that no page has
  */
 export async function promisedNames(root: string, pages: Readonly<Record<string, string>>): Promise<string> {
-  const stored = await readFile(join(root, PROMISES), "utf8").catch(() => ""); // absent before the first generation
+  const stored = await readFile(join(root, PROMISES), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return ""; // It is absent before the first generation.
+    throw error;
+  });
   const names = namesIn(pages);
   const lost = lostNames(linesOf(stored), names);
   if (lost.length > 0)

@@ -15,8 +15,8 @@ const MEMBER = [...CLUSTER, "member"] as const;
 /** No valid spec has this many members. Without a limit, a broken status could fill Prometheus. */
 const MOST_MEMBERS = 16;
 
-/** The status of each condition in a healthy cluster. Progressing has none: work on a cluster is no trouble. */
-const NORMAL: Readonly<Record<Exclude<ConditionType, "Progressing">, "True" | "False">> = {
+/** The status of each condition in a healthy cluster. Exported for tests. Progressing has none: work on a cluster is no trouble. */
+export const NORMAL: Readonly<Record<Exclude<ConditionType, "Progressing">, "True" | "False">> = {
   Ready: "True",
   Available: "True",
   Degraded: "False",
@@ -61,7 +61,8 @@ export interface Managed {
 }
 
 /**
- * Registers the metrics of the health of each cluster: at most 25 series for a cluster of three members.
+ * Registers the metrics of the health of each cluster. A healthy cluster of three members has 16 series. Each abnormal
+ * condition and each waived check adds one: at most 35.
  * @param managed the clusters that this process manages; called once for each scrape
  */
 export function healthMetrics(registry: Registry, managed: () => readonly Managed[]): void {
@@ -133,7 +134,7 @@ function gaugesIn(registry: Registry) {
     ),
     isHealthy: gauge(
       "member_healthy",
-      "1 when the member is healthy, else 0. Members that the operator did not add have no series.",
+      "1 when the member is healthy, else 0. Members that the operator did not add have no series. Before Kubernetes 1.35 the label zone is empty.",
       [...MEMBER, "zone"],
     ),
     size: gauge("member_database_bytes", "Size of the member's database file at the last check.", MEMBER),

@@ -62,12 +62,12 @@ function page(acceptEncoding?: string): Promise<{ readonly encoding: string | un
 }
 
 test("the page is compressed for a client that accepts gzip, and for no other", async () => {
-  for (const accepts of ["gzip", "deflate, gzip;q=0.8"]) {
+  for (const accepts of ["gzip", "deflate, gzip;q=0.8", "gzip ; q=1, br"]) {
     const { encoding, body } = await page(accepts);
     expect(encoding).toBe("gzip");
     expect(gunzipSync(body).toString()).toBe("up 1\n");
   }
-  for (const accepts of [undefined, "br", "identity"])
+  for (const accepts of [undefined, "br", "identity", "gzip;q=0", "gzip; q=0.0, br", "br;q=1, gzip;q=0", "x-gzip"])
     expect(await page(accepts)).toEqual({ encoding: undefined, body: Buffer.from("up 1\n") });
 });
 

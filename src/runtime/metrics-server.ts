@@ -83,9 +83,15 @@ async function respond(
   try {
     const text = await registry.metrics();
     const headers = { "content-type": registry.contentType, vary: "accept-encoding" };
-    if (!/\bgzip\b/.test(request.headers["accept-encoding"] ?? "")) send(200, text, headers);
+    if (!acceptsGzip(request.headers["accept-encoding"])) send(200, text, headers);
     else send(200, await compressed(text, FASTEST), { ...headers, "content-encoding": "gzip" });
   } catch (thrown) {
     send(500, `${thrown}\n`);
   }
+}
+
+/** Whether gzip is listed, without the weight 0, which refuses it. */
+function acceptsGzip(encodings: string | string[] = ""): boolean {
+  const [listed, weight = "1"] = /(?<=^|,)\s*gzip\s*(?:;\s*q=([\d.]+)\s*)?(?=,|$)/.exec(String(encodings)) ?? [];
+  return listed !== undefined && Number(weight) > 0;
 }

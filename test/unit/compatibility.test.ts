@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as names from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -13,7 +15,7 @@ import {
   YOUR_ANNOTATIONS,
   YOUR_LABELS,
 } from "../../scripts/promised-names.ts";
-import { lostNames, namesIn } from "../../scripts/promises.ts";
+import { lostNames, namesIn, PROMISES, promisedNames } from "../../scripts/promises.ts";
 import { readFlags } from "../../src/bin/flags.ts";
 
 const PAGE = readFileSync("docs/reference/compatibility.md", "utf8");
@@ -63,4 +65,16 @@ test("a reason of an event and a metric are promised names, and a renamed one is
   const renamed = namesIn(pages(page("events").replace("| `RestartMember` |", "| `RestartOneMember` |")));
   expect(lostNames(promised, renamed)).toEqual(["events, About an EtcdCluster: RestartMember"]);
   expect(lostNames(promised.slice(1), promised)).toEqual([]);
+});
+
+test("a list of promised names may be absent, but an unreadable one is an error", async () => {
+  const root = mkdtempSync(join(tmpdir(), "promises-"));
+  const pages = { "docs/reference/events.md": "| `Restart` | now |" };
+  try {
+    expect(await promisedNames(root, pages)).toBe("events: Restart\n");
+    mkdirSync(join(root, PROMISES), { recursive: true });
+    await expect(promisedNames(root, pages)).rejects.toThrow("EISDIR");
+  } finally {
+    rmSync(root, { recursive: true });
+  }
 });
