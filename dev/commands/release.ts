@@ -5,7 +5,7 @@ import { Failure } from "../failure.ts";
 import { stepsOn } from "../progress.ts";
 import { ARTIFACTS } from "../release/artifacts.ts";
 import { changes } from "../release/changelog.ts";
-import { checkedRepository, checkedVersion, checkFolder, commitOf } from "../release/checks.ts";
+import { checkedDocs, checkedRepository, checkedVersion, checkFolder, commitOf } from "../release/checks.ts";
 import { writeRelease } from "../release/release.ts";
 
 const USAGE = `Writes a release into a folder: manifests, Helm chart, kustomize base, image for amd64 and arm64, SBOMs, provenance and
@@ -16,6 +16,7 @@ checksums. The same commit gives the same bytes. Needs Debian, and network for w
                                                  registry.example/etcd-cluster-operator; the tag is the version.
                                                  Default: localhost/${OPERATOR}, for nodes into which it is imported
   npm run release -- VERSION --source URL        address of the repository in the image's labels and the provenance
+  npm run release -- VERSION --docs URL          address of the site with the documentation, to which alerts link
   npm run release -- VERSION --folder FOLDER     another folder; it must be empty or missing
   npm run release -- VERSION --allow-dirty       files may differ from the commit
 
@@ -37,7 +38,12 @@ async function main(argv: readonly string[]): Promise<void> {
   changes(root, version);
   const commit = await commitOf(root, values["allow-dirty"], process.env.SOURCE_DATE_EPOCH);
   const source = values.source === undefined ? {} : { source: values.source };
-  await writeRelease({ root, folder, version, image, ...commit, ...source }, ARTIFACTS, stepsOn(process.stderr));
+  const docs = values.docs === undefined ? {} : { docs: checkedDocs(values.docs) };
+  await writeRelease(
+    { root, folder, version, image, ...commit, ...source, ...docs },
+    ARTIFACTS,
+    stepsOn(process.stderr),
+  );
   console.log(folder);
 }
 
@@ -46,6 +52,7 @@ function parse(argv: readonly string[]) {
     help: { type: "boolean" },
     image: { type: "string", default: `localhost/${OPERATOR}` },
     source: { type: "string" },
+    docs: { type: "string" },
     folder: { type: "string" },
     "allow-dirty": { type: "boolean", default: false },
   } as const;

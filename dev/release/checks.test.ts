@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { checkedRepository, checkedVersion, checkFolder, commitOf, timeOf } from "./checks.ts";
+import { checkedDocs, checkedRepository, checkedVersion, checkFolder, commitOf, timeOf } from "./checks.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "release-checks-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -25,6 +25,12 @@ test("a repository has a slash and no tag", () => {
   for (const each of ["localhost/operator", "registry.example:5000/a/b"]) expect(checkedRepository(each)).toBe(each);
   for (const each of ["operator", "registry.example/a:1", "registry.example/A", "registry.example/a'b"])
     expect(() => checkedRepository(each)).toThrow(`--image is "${each}"; it must be an image without tag`);
+});
+
+test("the site with the documentation is an https URL without a slash at its end", () => {
+  for (const each of ["https://docs.example", "https://docs.example:8443/a/b-1"]) expect(checkedDocs(each)).toBe(each);
+  for (const each of ["http://docs.example", "https://docs.example/", "https://docs.example/#a", "docs.example", ""])
+    expect(() => checkedDocs(each)).toThrow(`--docs is "${each}"; it must be an https URL without a slash at its end`);
 });
 
 test("only an empty or missing folder is accepted", () => {

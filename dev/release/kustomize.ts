@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseAllDocuments, stringify } from "yaml";
 import { OPERATOR, TLS_ROLE } from "#api/names.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
+import { DOCS_URL } from "../../scripts/monitoring/rules.ts";
 import type { Manifest } from "../../scripts/own.ts";
 import { yamlOf } from "../../scripts/yaml.ts";
 import { type Release, writeText } from "./release.ts";
@@ -61,18 +62,19 @@ export function kustomizeFiles(image: string, monitoring: ReadonlyMap<string, st
 
 /** Writes the folder `kustomize`, and the files of config/monitoring where there are any. */
 export function writeKustomize(release: Release): void {
-  const monitoring = monitoringFiles(release.root);
+  const monitoring = monitoringFiles(release);
   for (const [path, text] of monitoring) writeText(release, `monitoring/${path}`, text);
   const objects = new Map([...monitoring].filter(([path, text]) => isManifest(path, text)));
   for (const [path, text] of kustomizeFiles(release.image, objects)) writeText(release, `kustomize/${path}`, text);
 }
 
-/** Files of config/monitoring by path. */
-function monitoringFiles(root: string): ReadonlyMap<string, string> {
+/** Files of config/monitoring by path, with links to the release's documentation. */
+export function monitoringFiles({ root, docs }: Pick<Release, "root" | "docs">): ReadonlyMap<string, string> {
   const folder = join(root, "config", "monitoring");
   const paths = existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
   const files = paths.filter((path) => /\.(ya?ml|json)$/.test(path)).sort();
-  return new Map(files.map((path) => [path, readFileSync(join(folder, path), "utf8")]));
+  const text = (path: string) => readFileSync(join(folder, path), "utf8").replaceAll(DOCS_URL, docs ?? DOCS_URL);
+  return new Map(files.map((path) => [path, text(path)]));
 }
 
 /** Whether a file has objects of Kubernetes, other than a plain file of rules or a dashboard. */

@@ -12,7 +12,7 @@ import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 import { silentStep } from "../progress.ts";
 import { changesOf } from "./changelog.ts";
 import { cycloneDx } from "./cyclonedx.ts";
-import { kustomizeFiles, writeKustomize } from "./kustomize.ts";
+import { kustomizeFiles, monitoringFiles, writeKustomize } from "./kustomize.ts";
 import { writeChart, writeManifests } from "./manifests.ts";
 import { type Part, partsOf } from "./parts.ts";
 import { provenance } from "./provenance.ts";
@@ -126,6 +126,17 @@ describe("kustomize:", () => {
     expect(read("components/monitoring/kustomization.yaml")).toMatchObject([{ resources: ["rules.yaml"] }]);
     expect([...kustomizeFiles(IMAGE, new Map()).keys()].filter((path) => path.includes("monitoring"))).toEqual([]);
   });
+});
+
+test("alerts link to the documentation of the release", () => {
+  const root = process.cwd();
+  const linksIn = (docs: object) =>
+    [...monitoringFiles({ root, ...docs }).values()].flatMap((text) => text.match(/(?<=runbook_url: )\S+(?=#)/g) ?? []);
+  expect(linksIn({}).length).toBeGreaterThan(20);
+  expect(new Set(linksIn({}))).toEqual(new Set(["https://etcd-cluster-operator.example/runbooks.html"]));
+  expect(new Set(linksIn({ docs: "https://docs.example/etcd" }))).toEqual(
+    new Set(["https://docs.example/etcd/runbooks.html"]),
+  );
 });
 
 describe("SBOM:", () => {

@@ -23,6 +23,8 @@ export interface Release {
   readonly created: Date;
   /** Address of the repository for people. */
   readonly source?: string;
+  /** Address of the site with the documentation, without a slash at its end. Default: a reserved name. */
+  readonly docs?: string;
 }
 
 /** A part of the release folder. */

@@ -7,7 +7,8 @@ import { type Alert, BY_CLUSTER, BY_MEMBER, CLUSTER, MEMBERS, OF_MEMBER, OF_MEMB
 const FAILURES = "Unknown|FailedPrecondition|ResourceExhausted|Internal|Unavailable|DataLoss|DeadlineExceeded";
 const handled = (more: string) =>
   `sum by (namespace, ${CLUSTER}, grpc_service, grpc_method) (rate(grpc_server_handled_total{${MEMBERS}${more}}[5m]))`;
-const failedPercent = `100 * ${handled(`, grpc_code=~"${FAILURES}"`)} / ${handled("")}`;
+const failed = handled(`, grpc_code=~"${FAILURES}"`);
+const failedPercent = `100 * ${failed} / ${handled("")}`;
 
 /** The 99th percentile of a histogram of each member, over five minutes, in seconds. */
 function p99(metric: string, more = "", by = BY_MEMBER): string {
@@ -15,12 +16,13 @@ function p99(metric: string, more = "", by = BY_MEMBER): string {
   return `histogram_quantile(0.99, sum ${grouped} (rate(${metric}_bucket{${MEMBERS}${more}}[5m])))`;
 }
 
-function failedRequests(severity: Alert["severity"], percent: number, minutes: string): Alert {
+/** @param atLeast failed requests each second: of a few requests some may always fail */
+function failedRequests(severity: Alert["severity"], percent: number, minutes: string, atLeast = 0): Alert {
   return {
     name: "EtcdHighNumberOfFailedGRPCRequests",
     severity,
     for: minutes,
-    expr: `${failedPercent} > ${percent}`,
+    expr: `${failedPercent} > ${percent}${atLeast > 0 ? ` and ${failed} > ${atLeast}` : ""}`,
     summary: "Members refuse or fail many requests.",
     description: `${OF_MEMBERS}: {{ $value | printf "%.1f" }} % of the requests {{ $labels.grpc_method }} fail.`,
   };
@@ -71,7 +73,7 @@ export const MEMBER_ALERTS: readonly Alert[] = [
     description: `${OF_MEMBERS}: the leader changed {{ $value | printf "%.0f" }} times within 15 minutes.`,
   },
   failedRequests("warning", 1, "10m"),
-  failedRequests("critical", 5, "5m"),
+  failedRequests("critical", 5, "5m", 0.1),
   {
     name: "EtcdGRPCRequestsSlow",
     severity: "critical",

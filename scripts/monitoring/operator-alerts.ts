@@ -168,9 +168,18 @@ const OPERATOR_ALERTS: readonly Alert[] = [
     severity: "critical",
     for: "2m",
     expr: "max (etcd_operator_leading) < 1 or absent(etcd_operator_leading) or min (max by (shard) (etcd_operator_shard_leading)) < 1",
-    summary: "No process of the operator manages clusters.",
+    summary: "No scraped process of the operator leads.",
     description:
-      "No replica of the operator leads, or a shard has no leader: nothing heals, changes or backs up clusters.",
+      "No scraped replica of the operator leads, or a shard has no leader. If so, nothing heals, changes or backs up clusters.",
+  },
+  {
+    name: "EtcdOperatorLabelsRenamed",
+    severity: "warning",
+    for: "10m",
+    expr: 'count(etcd_operator_cluster_members_wanted{exported_namespace!=""}) > 0',
+    summary: "Prometheus renames labels of the operator's metrics, so that alerts name other objects.",
+    description:
+      "The label namespace of {{ $value }} series is that of the operator. Set honorLabels in its PodMonitor.",
   },
   {
     name: "EtcdOperatorLate",

@@ -4,8 +4,8 @@ import type { Alert } from "./alert.ts";
 import { MEMBER_ALERTS } from "./member-alerts.ts";
 import { CLUSTER_AND_OPERATOR_ALERTS } from "./operator-alerts.ts";
 
-/** Address of docs/runbooks.md on the site. */
-const RUNBOOKS_URL = "https://etcd-cluster-operator.dev/runbooks.html";
+/** Address of the documentation in generated files. The name is reserved; a release may replace it. */
+export const DOCS_URL = "https://etcd-cluster-operator.example";
 
 /** All alerts, by the name of their group. */
 export const ALERTS: Readonly<Record<string, readonly Alert[]>> = {
@@ -16,9 +16,9 @@ export const ALERTS: Readonly<Record<string, readonly Alert[]>> = {
 
 /**
  * Groups of rules as Prometheus reads them.
- * @param runbooks address of the page with an anchor for each alert: its name in lower case
+ * @param docs address of the site. Its page of runbooks has an anchor for each alert: its name in lower case.
  */
-export function ruleGroups(runbooks: string = RUNBOOKS_URL) {
+export function ruleGroups(docs: string = DOCS_URL) {
   return Object.entries(ALERTS).map(([name, alerts]) => ({
     name,
     rules: alerts.map(({ name: alert, expr, for: lasts, keepFiringFor, severity, summary, description }) => ({
@@ -27,17 +27,17 @@ export function ruleGroups(runbooks: string = RUNBOOKS_URL) {
       for: lasts,
       ...(keepFiringFor === undefined ? {} : { keep_firing_for: keepFiringFor }),
       labels: { severity },
-      annotations: { summary, description, runbook_url: `${runbooks}#${alert.toLowerCase()}` },
+      annotations: { summary, description, runbook_url: `${docs}/runbooks.html#${alert.toLowerCase()}` },
     })),
   }));
 }
 
 /** The alerts as an object of the Prometheus operator. Descriptions have `{{ … }}`, which Helm must not evaluate. */
-export function prometheusRule(runbooks: string = RUNBOOKS_URL): Manifest {
+export function prometheusRule(docs: string = DOCS_URL): Manifest {
   return {
     apiVersion: "monitoring.coreos.com/v1",
     kind: "PrometheusRule",
     metadata: own(OPERATOR),
-    spec: { groups: ruleGroups(runbooks) },
+    spec: { groups: ruleGroups(docs) },
   };
 }

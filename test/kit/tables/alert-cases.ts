@@ -200,6 +200,12 @@ const OPERATOR_ALERT_CASES: readonly AlertCase[] = [
     alsoQuiet: [shards("1x60", "1x60")],
   },
   {
+    alert: "EtcdOperatorLabelsRenamed",
+    labels: "",
+    fires: [replica("cluster_members_wanted", "3x60", 'namespace="operator",exported_namespace="shop",name="my-etcd"')],
+    quiet: [replica("cluster_members_wanted", "3x60")],
+  },
+  {
     alert: "EtcdOperatorLate",
     labels: 'controller="cluster"',
     fires: [replica("queue_age_seconds", "90x60", 'controller="cluster"')],

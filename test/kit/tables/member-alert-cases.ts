@@ -41,7 +41,7 @@ export const MEMBER_ALERT_CASES: readonly AlertCase[] = [
     quiet: [member("etcd_server_leader_changes_seen_total", "1x45 2x4 3x10")],
   },
   { ...REQUESTS, severity: "warning", fires: requests(3, 97), quiet: requests(1, 199) },
-  { ...REQUESTS, severity: "critical", fires: requests(10, 90), quiet: requests(3, 97) },
+  { ...REQUESTS, severity: "critical", fires: requests(10, 90), quiet: requests(3, 97), alsoQuiet: [requests(1, 4)] },
   {
     alert: "EtcdGRPCRequestsSlow",
     labels: `${OF_MEMBERS},grpc_method="Put"`,
