@@ -18,6 +18,14 @@ const DATABASE = { dbSizeBytes: 850_231_296, dbSizeInUseBytes: 449_232_896, dbSi
 
 const bare = cluster().cluster;
 const names = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+const AVAILABLE = {
+  type: "Available",
+  status: "True",
+  reason: "QuorumAvailable",
+  message: "3 of 3 voters are healthy",
+  observedGeneration: 1,
+  lastTransitionTime: "2026-01-01T00:00:00Z",
+} as const;
 const zones = new Map(names.map((name, n) => [name, `europe-west1-${"bcd"[n]}`]));
 
 function managed(n: number): Managed {
@@ -30,7 +38,7 @@ function managed(n: number): Managed {
   const made: EtcdCluster = {
     ...bare,
     metadata: { ...bare.metadata, namespace: `tenant-${String(n).padStart(4, "0")}` },
-    status: { ...bare.status, members, tls: { certificates } },
+    status: { ...bare.status, members, tls: { certificates }, conditions: [AVAILABLE] },
   };
   const databases = new Map(names.map((name) => [name, DATABASE]));
   return { cluster: made, check: { atMs: Date.now(), databases, leaderChanges: 3 }, ledSinceMs: undefined, zones };
