@@ -42,7 +42,8 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   ),
   CorruptionAlarm: remedy(
     "A member that etcd names is replaced from the healthy ones. Without a name nothing is removed.",
-    "If no member is named: compare `etcdctl endpoint hashkv --cluster`, remove the member that differs, disarm.",
+    "If no member is named: save each member's data, and compare. Remove a member only if a majority agrees; otherwise restore.",
+    "troubleshooting.md#data-that-differs",
   ),
   NoSpaceAlarm: remedy(
     "Reads continue. The alarm stays, also when room is free again.",
@@ -97,7 +98,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   Rolling: passing("Members restart one at a time, the leader last."),
   UpdateStopped: remedy(
     "The first member was rolled back; the others were not touched.",
-    "Read the member's last output in the message, and correct the spec. Any edit starts the update again.",
+    "Read the member's last output in the message, and correct the spec. Only an edit that changes members' pods or settings starts it again.",
     "troubleshooting.md#an-update-that-has-stopped",
   ),
   UpToDate: "well",
@@ -114,8 +115,8 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   Restoring: passing("Claims are filled from the snapshot; then the members start."),
   RestoreFailed: remedy(
     "No member starts.",
-    "Correct what the message names. Delete the EtcdCluster and its claims, and create it again.",
-    "restore.md",
+    "Correct the cause. With spec.bootstrap: delete the EtcdRestore. Otherwise: delete the EtcdCluster, and create a new EtcdRestore. Delete no quarantined claims.",
+    "troubleshooting.md#a-restore-that-has-failed",
   ),
   SpecRefused: SPEC_REFUSED,
   Monitored: "well",
@@ -134,7 +135,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   ),
   CertificateMissing: remedy(
     "Members with the old certificate keep running.",
-    "Create the Secret with tls.crt, tls.key and ca.crt, and the label etcd.improbable.io/tls.",
+    'Create the Secret with tls.crt, tls.key and ca.crt, and the label etcd.improbable.io/tls: "true".',
     "tls.md#choose-the-issuer",
   ),
   CertificateInvalid: remedy(
@@ -171,12 +172,12 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   AuthPending: passing("The operator creates its user and root, then enables or disables authentication."),
   AuthUnasked: remedy(
     "Authentication stays enabled.",
-    "Set spec.auth.enabled to true, or to false to disable it.",
+    "Set spec.auth.enabled to true. With false, every client that can connect may read and write everything.",
     "users.md#enable-authentication",
   ),
   ClientCertificatesRequired: remedy(
     "Authentication is not enabled.",
-    "Set clientCertificates to Required, and give spec.tls.client a provider.",
+    "First give all clients certificates: etcd refuses them without. Then set spec.tls.client.clientCertificates to Required, with a provider.",
     "users.md#enable-authentication",
   ),
   OperatorUserInvalid: remedy(
@@ -190,7 +191,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   ),
   RootWithoutPassword: remedy(
     "Authentication stays enabled, and root keeps no password.",
-    "Set spec.auth.enabled to false. When AuthReady has the reason AuthDisabled, set it to true again.",
+    "Set spec.auth.enabled to false; every client that can connect then has full access. When AuthReady has AuthDisabled, set it to true.",
     "users.md#enable-authentication",
   ),
   RootSecretInvalid: remedy(

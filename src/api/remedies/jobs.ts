@@ -7,7 +7,7 @@ const WAITS = "It waits ten minutes, then it fails.";
 const FAILS = "It has failed, and this is final.";
 const RETRIES = "The pod tries again several times; then it fails for good.";
 const ANEW = "create another EtcdBackup";
-const AGAIN = "delete the EtcdRestore and create another";
+const AGAIN = "Then delete the EtcdRestore and create a new one.";
 
 const STALLED_ARCHIVE = remedy(
   "The pod tries again until it succeeds. Changes are not lost while etcd keeps their history.",
@@ -27,7 +27,10 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
     "Raise the quota or correct the policy that the message names.",
     "troubleshooting.md#something-that-is-refused",
   ),
-  NameTaken: remedy(WAITS, "Delete the Job that the message names, or give the EtcdBackup another name."),
+  NameTaken: remedy(
+    WAITS,
+    "Delete the Job that the message names if nothing needs it, or create the EtcdBackup under another name.",
+  ),
   InternalError: SHARED.InternalError,
   ObjectTooLarge: SHARED.ObjectTooLarge,
   SpecRefused: remedy(FAILS, `Correct the field that the message names, and ${ANEW}.`),
@@ -51,7 +54,8 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
   WrongCluster: remedy(FAILS, `Correct the endpoints: another etcd answers there; ${ANEW}.`),
   SnapshotCorrupt: remedy(
     RETRIES,
-    "Read Available of the EtcdCluster. Restore the last good backup if its data is corrupt.",
+    "Read Available of the EtcdCluster. At CorruptionAlarm, look whether a member is replaced. Otherwise create another EtcdBackup.",
+    "troubleshooting.md#data-that-differs",
   ),
   WrongCredentials: remedy(
     FAILS,
@@ -66,7 +70,7 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
   NoSuchBucket: remedy(FAILS, `Create the bucket, container or directory, or correct its name; ${ANEW}.`),
   ObjectExists: remedy(
     "The object stays as it is; the backup has failed.",
-    `Use another prefix, or delete the object; ${ANEW}.`,
+    `Keep the object: it may be a good backup of another cluster. Use another prefix or URL, and ${ANEW}.`,
   ),
   AnotherAttempt: passing("The next attempt finds the stored object."),
   NoSpace: remedy(FAILS, `Make room in the store, or keep fewer backups, and ${ANEW}.`),
@@ -82,10 +86,13 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
   ),
   BadKey: remedy(
     FAILS,
-    `Put 32 bytes, or their hexadecimal or base64 text, under key in the Secret; ${ANEW}.`,
+    "No valid key: put one under `key`. Another key: put the old one back. Never replace a key with which backups exist; use a new Secret.",
     "backup.md#once",
   ),
-  BadTask: remedy(FAILS, `Run one version of operator and agent: apply the manifest again. Then ${ANEW}.`),
+  BadTask: remedy(
+    FAILS,
+    `Correct what the message names. If it names nothing of yours, apply the operator's manifest again. Then ${ANEW}.`,
+  ),
   Stopped: passing("The pod was evicted or its node drained: a new attempt follows."),
   Internal: remedy(RETRIES, "Report the message as a defect."),
   Verifying: passing("The object is fetched and restored into a temporary etcd."),
@@ -158,22 +165,28 @@ export const RESTORE_REMEDIES: Readonly<Record<RestoreReason, Care>> = {
     "Raise the quota or correct the policy that the message names.",
     "troubleshooting.md#something-that-is-refused",
   ),
-  NameTaken: remedy(WAITS, "Delete or rename the object that the message names."),
+  NameTaken: remedy(
+    WAITS,
+    "Delete the Job that the message names if nothing needs it, or create the EtcdRestore under another name.",
+  ),
   InternalError: SHARED.InternalError,
   ObjectTooLarge: SHARED.ObjectTooLarge,
   Deleting: passing("Claims that hold no cluster's data yet are deleted."),
-  SpecRefused: remedy(FAILS, `Correct the field that the message names: ${AGAIN}.`),
+  SpecRefused: remedy(FAILS, `Correct the field that the message names. ${AGAIN}`),
   ClusterExists: remedy(
     FAILS,
-    `Choose a free clusterName, or delete that EtcdCluster and its claims: ${AGAIN}.`,
+    `Choose a free clusterName. For the same name, first back up that EtcdCluster. ${AGAIN}`,
     "restore.md#under-the-same-name",
   ),
   ClaimExists: remedy(
     FAILS,
-    `Delete those claims if they are useless, or choose another name: ${AGAIN}.`,
+    `Choose another clusterName: those claims, also quarantined ones, may hold the last copy of data. ${AGAIN}`,
     "restore.md#under-the-same-name",
   ),
-  ClaimLost: remedy(FAILS, `Find what deleted the claim: ${AGAIN}.`),
+  ClaimLost: remedy(
+    "It has failed. Claims that a cluster may have used are kept.",
+    "Find what deleted the claim. Then create a new EtcdRestore with a free clusterName.",
+  ),
   ClaimNotAllowed: remedy(WAITS, "Label the claim with the command in the message."),
   BackupNotFound: remedy(
     WAITS,
@@ -181,7 +194,7 @@ export const RESTORE_REMEDIES: Readonly<Record<RestoreReason, Care>> = {
     "restore.md",
   ),
   BackupNotCompleted: passing("The restore begins when the backup is complete."),
-  BackupFailed: remedy(FAILS, `Name another EtcdBackup: ${AGAIN}.`),
+  BackupFailed: remedy(FAILS, `Name another EtcdBackup. ${AGAIN}`),
   PodPending: remedy(WAITS, "Read the message: give the pod a node or its volume."),
   PodRefused: remedy(WAITS, "Raise the quota, or correct the policy that refuses the pod."),
   SecretMissing: remedy(WAITS, "Create the Secret or its key in the namespace of the EtcdRestore.", "object-stores.md"),
@@ -190,43 +203,42 @@ export const RESTORE_REMEDIES: Readonly<Record<RestoreReason, Care>> = {
     "Let the node pull the image that the message names.",
     "install.md#a-mirror-of-etcds-images",
   ),
-  AgentFailed: remedy(RETRIES, `Read how the pod ended, such as OOMKilled. Correct podTemplate: ${AGAIN}.`),
-  RestoreToolFailed: remedy(FAILS, `Check that version is that of the backup or a later one: ${AGAIN}.`),
-  NoSuchObject: remedy(FAILS, `Correct the key; list the store to find it: ${AGAIN}.`, "restore.md"),
-  NoSuchBucket: remedy(FAILS, `Correct the bucket, container or directory: ${AGAIN}.`),
-  SnapshotCorrupt: remedy(FAILS, `Use another backup: ${AGAIN}.`),
-  BadKey: remedy(FAILS, `Give the key with which the backup was encrypted: ${AGAIN}.`),
+  AgentFailed: remedy(RETRIES, `Read how the pod ended, such as OOMKilled. Correct podTemplate. ${AGAIN}`),
+  RestoreToolFailed: remedy(FAILS, `Check that version is that of the backup or a later one. ${AGAIN}`),
+  NoSuchObject: remedy(FAILS, `List the store to find the key, and correct it. ${AGAIN}`, "restore.md"),
+  NoSuchBucket: remedy(FAILS, `Correct the bucket, container or directory. ${AGAIN}`),
+  SnapshotCorrupt: remedy(FAILS, `Use another backup. ${AGAIN}`),
+  BadKey: remedy(FAILS, `Give the key with which the backup was encrypted. ${AGAIN}`),
   ArchiveGap: remedy(
     FAILS,
-    `Choose a time or a backup that the message offers: ${AGAIN}.`,
+    `Choose a time or a backup that the message offers. ${AGAIN}`,
     "restore.md#to-a-point-in-time",
   ),
-  ArchiveCorrupt: remedy(
-    FAILS,
-    `Choose an earlier time, or a later backup: ${AGAIN}.`,
-    "restore.md#to-a-point-in-time",
-  ),
+  ArchiveCorrupt: remedy(FAILS, `Choose an earlier time, or a later backup. ${AGAIN}`, "restore.md#to-a-point-in-time"),
   ReplayDiverged: passing("The replay starts again; after several attempts it fails."),
-  AuthEnabled: remedy(FAILS, `Set auth.enabled in clusterTemplate.spec: ${AGAIN}.`, "restore.md#with-users"),
-  NoSpace: remedy(FAILS, `Set the storage size that the message names: ${AGAIN}.`),
-  DataExists: remedy("The data stays; the restore has failed.", `Use a storage class with empty volumes: ${AGAIN}.`),
+  AuthEnabled: remedy(FAILS, `Set auth.enabled in clusterTemplate.spec. ${AGAIN}`, "restore.md#with-users"),
+  NoSpace: remedy(FAILS, `Set the storage size that the message names. ${AGAIN}`),
+  DataExists: remedy("The data stays; the restore has failed.", `Use a storage class with empty volumes. ${AGAIN}`),
   WrongCredentials: remedy(
     FAILS,
-    `Correct the Secret that the message names: ${AGAIN}.`,
+    `Correct the Secret that the message names. ${AGAIN}`,
     "object-stores.md#what-each-store-needs",
   ),
-  AccessDenied: remedy(FAILS, `Grant the rights to read: ${AGAIN}.`, "object-stores.md#what-each-store-needs"),
+  AccessDenied: remedy(FAILS, `Grant the rights to read. ${AGAIN}`, "object-stores.md#what-each-store-needs"),
   StoreUnreachable: remedy(
     RETRIES,
-    `Check endpoint, DNS, egress rules and proxy of the pod: ${AGAIN}.`,
+    `Check endpoint, DNS, egress rules and proxy of the pod. ${AGAIN}`,
     "object-stores.md#proxies",
   ),
   StoreTLS: remedy(
     FAILS,
-    `Put the store's CA as ca.crt into the Secret: ${AGAIN}.`,
+    `Put the store's CA as ca.crt into the Secret. ${AGAIN}`,
     "object-stores.md#what-each-store-needs",
   ),
-  BadTask: remedy(FAILS, `Run one version of operator and agent: apply the manifest again. Then ${AGAIN}.`),
+  BadTask: remedy(
+    FAILS,
+    `Correct what the message names. If it names nothing of yours, apply the operator's manifest again. ${AGAIN}`,
+  ),
   Stopped: passing("The pod was evicted or its node drained: a new attempt follows."),
   Internal: remedy(RETRIES, "Report the message as a defect."),
 };

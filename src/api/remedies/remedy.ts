@@ -34,7 +34,7 @@ export const SHARED = {
   ),
   NameTaken: remedy(
     "The operator never takes the object over. It continues when the name is free.",
-    "Delete or rename the object that the message names, or choose another name.",
+    "Delete the object that the message names if nothing needs it. Otherwise create this object again under another name.",
   ),
   InternalError: remedy(
     "The operator retries at growing intervals and changes nothing.",

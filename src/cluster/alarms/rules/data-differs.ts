@@ -13,8 +13,9 @@ export const dataDiffers: ClusterRule = {
   decide(snapshot) {
     if (!isDataDisputed(snapshot)) return undefined;
     const because =
-      "the members' data differs and etcd cannot tell which copy is right (alarm CORRUPT without a member): compare with " +
-      "etcdctl endpoint hashkv --cluster, remove the wrong member with etcdctl member remove, then etcdctl alarm disarm";
+      "the members' data differs and etcd cannot tell which copy is right (alarm CORRUPT without a member): save each " +
+      "member's data with etcdctl snapshot save, and compare with etcdctl endpoint hashkv --cluster --rev REVISION. " +
+      "Only when a majority agrees, remove the other member and run etcdctl alarm disarm; otherwise restore a backup";
     return wait(because, RECHECK_MS, { warn: true });
   },
 };
