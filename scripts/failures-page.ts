@@ -46,7 +46,7 @@ export function failuresPage(runbooks: string): string {
   return page(
     "When something fails",
     "Start with `kubectl describe` of the object, such as `kubectl describe etcdcluster my-etcd`. Each of its conditions has a reason. Look up the reason below, under the kind of the object. The message of the condition names members, Secrets and fields.",
-    "Steps of longer repairs: [repairs](troubleshooting.md). What the conditions ask: [conditions](reference/conditions.md). Reasons of events: [events](reference/events.md). Known limits: [limits](limits.md).",
+    "Steps of longer repairs: [repairs](troubleshooting.md). Meaning of each condition: [conditions](reference/conditions.md). Reasons of events: [events](reference/events.md). Known limits: [limits](limits.md).",
     ...sections,
     ...alertsIn(runbooks),
   );

@@ -205,7 +205,8 @@ export const BACKUP_REASONS = {
   NoSuchBucket: "The bucket, container or directory is not there.",
   ObjectExists:
     "The key of the object is taken by something that is not of this backup; the operator never overwrites it.",
-  AnotherAttempt: "A second attempt at the same backup wrote at the same time; the next attempt finds what it stored.",
+  AnotherAttempt:
+    "A second attempt at the same backup wrote at the same time; the next attempt finds the object that the second one stored.",
   NoSpace: "The store is full.",
   StoreUnreachable: "The store does not answer.",
   StoreTLS: "The store's certificate is not trusted.",
@@ -241,7 +242,7 @@ export const SCHEDULE_REASONS = {
   BackupCompleted: "The latest backup that has ended is stored; the message names it.",
   BackupFailed: "The latest backup has failed, or its verification found its data wrong; the message states why.",
   BackupOverdue:
-    "The latest run that should have left a good backup did not, nor did a later run. Its backup was deleted or replaced, or does not end.",
+    "No good backup exists of the latest due run or a later one. Its backup was deleted or replaced, or does not end.",
   NoBackupYet: "No backup has ended yet.",
   ClusterAsleep:
     "spec.replicas of the EtcdCluster is 0: no member can be read. When the cluster wakes, the operator makes the latest backup that was due during the sleep.",
@@ -320,8 +321,7 @@ export const RESTORE_REASONS = {
 const ACCESS_REASONS = {
   AuthDisabled:
     "Everything is in etcd, but spec.auth of the EtcdCluster does not enable authentication: every client that can connect may read and write everything.",
-  NameTaken:
-    "The name in etcd is not this object's (spec.takeOver would take it over), the binding Secret is not, or an older object has the name.",
+  NameTaken: "Another owner has the name in etcd or the binding Secret, or an older object asks for it.",
   ClusterNotFound: "There is no EtcdCluster with the name in spec.clusterRef.",
   ClusterNotReady: "The EtcdCluster has not formed yet, sleeps, or is being deleted.",
   Paused:

@@ -4,17 +4,17 @@ import { type Care, passing, remedy, SHARED } from "./remedy.ts";
 const ACCESS = {
   AuthDisabled: remedy(
     "Roles and users are kept in etcd, and are not enforced.",
-    "Set spec.auth.enabled of the EtcdCluster to true.",
+    "First give every application an EtcdUser: etcd refuses others then. Then set spec.auth.enabled of the EtcdCluster to true.",
     "users.md#enable-authentication",
   ),
   NameTaken: remedy(
-    "What has the name in etcd stays as it is.",
-    "Choose another name, or set spec.takeOver to true to take it over.",
+    "The existing role or user in etcd stays as it is.",
+    "Create the object with another name. With spec.takeOver, what has the name is changed to this object, and deleted with it.",
     "users.md#users-that-you-create-by-hand",
   ),
   ClusterNotFound: remedy(
     "The operator continues when the EtcdCluster exists.",
-    "Create it, or create the object again with another clusterRef.",
+    "Create the EtcdCluster, or create this object again with another clusterRef.",
   ),
   ClusterNotReady: remedy(
     "The operator continues when the cluster serves.",
@@ -29,7 +29,7 @@ const ACCESS = {
   ObjectTooLarge: SHARED.ObjectTooLarge,
   Deleting: remedy(
     "What it has made in etcd is deleted first.",
-    "If its cluster does not answer for good, remove the finalizer. The user or role stays in etcd.",
+    "If the cluster will never answer again, remove the finalizer. The user or role stays in etcd.",
     "limits.md#users-and-roles",
   ),
 } as const;

@@ -8,7 +8,7 @@ const SPEC_REFUSED = remedy(
 
 const CLAIM_TAKEN = remedy(
   "The claim stays untouched, and the member waits.",
-  "Delete the claim if its data is worthless, or create the EtcdCluster under the name it belongs to.",
+  "Create the EtcdCluster under the name and namespace that the data belongs to. Delete the claim only if its data is worthless.",
   "troubleshooting.md#claims-that-were-copied",
 );
 
@@ -64,7 +64,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   BackupPending: passing("The backup runs; the upgrade begins when it is stored."),
   BackupFailed: remedy(
     "No member is upgraded.",
-    "Correct what the message names, and delete the failed EtcdBackup; or waive BackupFirst.",
+    "Correct what the message names, and delete the failed EtcdBackup. With a waiver of BackupFirst there is no backup to go back to.",
     "change.md#update-and-upgrade",
   ),
   NoSchedule: remedy("No backups are made.", "Create an EtcdBackupSchedule that names the cluster.", "backup.md"),
@@ -86,7 +86,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   Waking: passing("The same members start again."),
   Paused: remedy(
     "The operator reports, and renews certificates. It heals nothing.",
-    "Set spec.paused to false, or remove the annotation, when the work is done.",
+    "When the work is done, set spec.paused to false and remove the annotation.",
     "change.md#pause",
   ),
   NoEditWaits: "well",
@@ -104,7 +104,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   UpToDate: "well",
   WaitsForDeletion: remedy(
     "A member gets the new template when its pod is deleted.",
-    "Delete the pods of the named members, one after another.",
+    "Delete the pod of one named member. Wait until all members are healthy before you delete the next.",
     "change.md#update-and-upgrade",
   ),
   NoVersionPath: remedy(
@@ -186,7 +186,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   ),
   OperatorUserTaken: remedy(
     "The user stays as it is.",
-    "Delete that user, or issue the operator a certificate with another common name.",
+    "Issue the operator a certificate with another common name. Delete that user only if no application logs in with it.",
     "limits.md#users-and-roles",
   ),
   RootWithoutPassword: remedy(
@@ -196,7 +196,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   ),
   RootSecretInvalid: remedy(
     "The password in etcd stays.",
-    "Correct the key `password` of the named Secret, or delete the Secret: the operator makes a new one.",
+    "Correct or label the Secret as the message states. Delete it only if nothing else uses it: the operator makes a new one.",
   ),
   NotAdministrator: remedy(
     "Members run; the operator can change no membership and no users.",
@@ -235,7 +235,11 @@ export const PEER_REMEDIES: Readonly<Record<PeerReason, Care>> = {
     "troubleshooting.md#a-member-that-does-not-start",
   ),
   Asleep: remedy("The claim stays.", "To wake the cluster, set spec.replicas to 1 or more.", "change.md#sleep"),
-  ClaimLost: passing("The member is replaced after ten seconds, while the others have a quorum."),
+  ClaimLost: remedy(
+    "The member is replaced after ten seconds, while the others have a quorum.",
+    "Nothing while the others have a quorum. Without one, bring the claim back or restore a backup.",
+    "troubleshooting.md#a-cluster-that-is-lost",
+  ),
   Waiting: SHARED.Waiting,
   StepRefused: SHARED.StepRefused,
   NameTaken: SHARED.NameTaken,

@@ -72,7 +72,7 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
     "The object stays as it is; the backup has failed.",
     `Keep the object: it may be a good backup of another cluster. Use another prefix or URL, and ${ANEW}.`,
   ),
-  AnotherAttempt: passing("The next attempt finds the stored object."),
+  AnotherAttempt: passing("The next attempt finds the object that the second one stored."),
   NoSpace: remedy(FAILS, `Make room in the store, or keep fewer backups, and ${ANEW}.`),
   StoreUnreachable: remedy(
     RETRIES,
@@ -99,7 +99,8 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
   Verified: "well",
   VerificationFailed: remedy(
     "The object is kept, and the schedule does not count it as good.",
-    `Do not rely on this backup; ${ANEW}. Compare the members if it fails again.`,
+    `Do not rely on this backup; ${ANEW}. If it fails again, compare the members.`,
+    "troubleshooting.md#data-that-differs",
   ),
   RestoreToolFailed: remedy(
     "The verification has failed; the object is kept.",
@@ -127,7 +128,7 @@ export const SCHEDULE_REMEDIES: Readonly<Record<ScheduleReason, Care>> = {
   Suspended: remedy("No backups are made. An archive of changes continues.", "Set spec.suspend to false."),
   BackupRunning: remedy(
     "The due run waits for the earlier backup.",
-    "If runs always wait: schedule them less often, or set concurrencyPolicy.",
+    "If runs always wait, schedule them less often, or set spec.concurrencyPolicy to Allow.",
   ),
   BackupCompleted: "well",
   BackupFailed: remedy(
@@ -143,7 +144,7 @@ export const SCHEDULE_REMEDIES: Readonly<Record<ScheduleReason, Care>> = {
   ClusterAsleep: remedy("When the cluster wakes, the run that was due last is made.", "Nothing"),
   RunMissed: remedy(
     "The next run is made when it is due.",
-    "If the operator ran: raise startingDeadlineSeconds, or look for a backup that does not end.",
+    "If the operator was running at that time, raise startingDeadlineSeconds, or look for a backup that does not end.",
   ),
   ArchivePlaceTaken: remedy("This schedule archives nothing.", "Give one of the two schedules another prefix."),
   SpecRefused: remedy("No backups are made.", "Correct the field that the message names."),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { SHAPES } from "#api/v1beta1/shapes.ts";
 import { ROLE_REMEDIES, USER_REMEDIES } from "./access.ts";
 import { CLUSTER_REMEDIES, PEER_REMEDIES } from "./cluster.ts";
 import { BACKUP_REMEDIES, RESTORE_REMEDIES, SCHEDULE_REMEDIES } from "./jobs.ts";
@@ -32,4 +33,45 @@ test("reasons of failed backups and restores have a remedy", () => {
   );
   expect(final.length).toBeGreaterThan(8);
   expect(final.filter(({ care }) => care === "well")).toEqual([]);
+});
+
+/** Advice for people, of all kinds. */
+const ADVICE = REMEDIES.flatMap(({ kind, reason, care }) =>
+  care === "well" ? [] : [{ what: `${kind} ${reason}`, you: care.you }],
+);
+
+function violating(isWrong: (you: string) => boolean): readonly string[] {
+  return ADVICE.filter(({ you }) => isWrong(you)).map(({ what, you }) => `${what}: ${you}`);
+}
+
+test("no remedy deletes claims without a condition, or without naming quarantined ones", () => {
+  const deletesClaims = (you: string) => /\bdelete\b[^.]*\bclaims?\b/i.test(you) && !/quarantined|only if/.test(you);
+  expect(violating(deletesClaims)).toEqual([]);
+});
+
+test("no remedy deletes an EtcdCluster unless an EtcdRestore creates it again", () => {
+  const deletesCluster = (you: string) =>
+    /\bdelete\b[^.]*\bEtcdCluster\b/i.test(you) && !/create a new EtcdRestore/.test(you);
+  expect(violating(deletesCluster)).toEqual([]);
+});
+
+test("no remedy renames objects or deletes stored ones", () => {
+  expect(violating((you) => /\brename\b|\bdelete the object;/i.test(you))).toEqual([]);
+});
+
+/** Whether the shape has the field, such as "auth.enabled". */
+function has(shape: unknown, path: string): boolean {
+  const [first = "", ...rest] = path.split(".");
+  const { properties } = shape as { readonly properties?: Readonly<Record<string, unknown>> };
+  if (properties === undefined || !Object.hasOwn(properties, first)) return false;
+  return rest.length === 0 || has(properties[first], rest.join("."));
+}
+
+test("fields of an EtcdCluster's spec that remedies name exist", () => {
+  const named = Object.values(CLUSTER_REMEDIES).flatMap((care) =>
+    care === "well" ? [] : [...`${care.itself} ${care.you}`.matchAll(/\bspec\.([A-Za-z]+(?:\.[A-Za-z]+)*)/g)],
+  );
+  const paths = named.map((match) => match[1] ?? "");
+  expect(paths).toContain("tls.client.clientCertificates");
+  expect(paths.filter((path) => !has(SHAPES.EtcdCluster, path))).toEqual([]);
 });
