@@ -497,7 +497,7 @@ const cases: readonly Case[] = [
     ready: [
       "False",
       "UpdateStopped",
-      /^the update has stopped, because my-etcd-2 did not come up: it ended; change the spec to start a new update$/,
+      /^the update has stopped, because my-etcd-2 did not come up: it ended; edit its pods or etcd settings to start another$/,
     ],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "UpdateStopped"],

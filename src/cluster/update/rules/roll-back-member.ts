@@ -34,7 +34,7 @@ export const rollBackMember: ClusterRule = {
     const first = possibleOne(snapshot, back(tried)) ?? firstPossible(snapshot, back(blamed));
     if (first !== undefined) return first;
     return notice(
-      `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; change the spec to start a new update`,
+      `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; edit its pods or etcd settings to start another`,
     );
   },
 };
