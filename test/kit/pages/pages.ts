@@ -35,6 +35,14 @@ kubectl apply -f kit/growing-class.yaml
 sed -i 's/^spec:/spec:\\n  storage: { storageClassName: growing }/' examples/quickstart.yaml
 `;
 
+/** The plugin from its sources instead of an installed program. */
+const PLUGIN = `
+mkdir bin
+printf '#!/bin/sh\\nexec node %s/src/plugin/main.ts "$@"\\n' "$PWD" > bin/kubectl-etcd
+chmod +x bin/kubectl-etcd
+export PATH=$PWD/bin:$PATH
+`;
+
 const OPERATOR_RUNS = "kubectl -n etcd-operator-system rollout status deployment/etcd-cluster-operator --timeout=5m";
 
 /** The pages, by path from the root of the repository. */
@@ -46,6 +54,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
     before: `${CLUSTER}kubectl patch etcdcluster my-etcd --type merge -p '{"spec":{"auth":{"enabled":true}}}'`,
   },
   "docs/change.md": { lane: "quick", before: CLUSTER },
+  "docs/plugin.md": { lane: "quick", before: `${CLUSTER}${PLUGIN}` },
   "docs/tls.md": { lane: "quick", before: CLUSTER },
   "docs/troubleshooting.md": {
     lane: "quick",
