@@ -8,8 +8,9 @@ import { type Manifest, OPERATOR_NAMESPACE } from "../own.ts";
 import { peopleRoles } from "../people-roles.ts";
 import { secretsEverywhere, secretsIn } from "../rights.ts";
 import { chartYaml, valuesYaml } from "./files.ts";
+import { LABELS, monitoringObjects } from "./monitoring.ts";
 import { selfTestObjects } from "./self-test.ts";
-import { type Block, entries, field, mark, onlyIf, type Snippets, templateOf } from "./template.ts";
+import { type Block, entries, field, fields, mark, onlyIf, type Snippets, templateOf } from "./template.ts";
 import { valuesSchema } from "./values.ts";
 
 // The Helm chart, made from the objects of `npm run manifests`, so that the two cannot differ. With default values the
@@ -146,6 +147,8 @@ function snippets(affinity: unknown): Snippets {
     AFFINITY: affinityOr(affinity),
     ARGS: moreArgs,
     CRD_ANNOTATIONS: crdAnnotations,
+    [LABELS.podMonitor]: field("labels", ".Values.monitoring.podMonitor.labels"),
+    [LABELS.prometheusRule]: fields(".Values.monitoring.prometheusRule.labels"),
     NODE_SELECTOR: field("nodeSelector", ".Values.nodeSelector"),
     PRIORITY_CLASS: field("priorityClassName", ".Values.priorityClassName"),
     PULL_SECRETS: field("imagePullSecrets", ".Values.image.pullSecrets"),
@@ -185,6 +188,12 @@ function templates(): Map<string, string> {
         ".Values.networkPolicy.enabled",
         of(({ kind }) => kind === "NetworkPolicy"),
       ),
+    ],
+    [
+      "templates/monitoring.yaml",
+      Object.entries(monitoringObjects())
+        .map(([value, objects]) => onlyIf(`.Values.monitoring.${value}.enabled`, `---\n${made(withMarks(objects))}`))
+        .join(""),
     ],
     ["templates/roles-for-people.yaml", onlyIf(".Values.rolesForPeople", of(isForPeople))],
     [

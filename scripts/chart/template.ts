@@ -48,6 +48,14 @@ export function field(name: string, value: string): Block {
   };
 }
 
+/** Further fields of an object from a value of the chart. */
+export function fields(value: string): Block {
+  return (indent) => {
+    const space = " ".repeat(indent);
+    return `${space}{{- with ${value} }}\n${space}{{- toYaml . | nindent ${indent} }}\n${space}{{- end }}\n`;
+  };
+}
+
 /** Entries of a list from a value of the chart. */
 export function entries(value: string): Block {
   return (indent) => {

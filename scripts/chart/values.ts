@@ -19,6 +19,10 @@ const count = (max: number) => z.int().min(0).max(max).default(0);
 /** Name of a namespace. */
 const namespace = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 
+/** Labels by which a Prometheus selects an object. @param what the object, in the description */
+const labels = (what: string) =>
+  z.record(z.string(), z.string()).default({}).describe(`Labels by which your Prometheus selects the ${what}.`);
+
 /** @param image the operator's image, with tag */
 export function valuesSchema(image: string) {
   const colon = image.lastIndexOf(":");
@@ -113,6 +117,26 @@ export function valuesSchema(image: string) {
       .strictObject({ enabled: z.boolean().default(true).describe("Installs it.") })
       .prefault({})
       .describe("The NetworkPolicy that admits traffic to the operator's ports only."),
+    monitoring: z
+      .strictObject({
+        podMonitor: z
+          .strictObject({
+            enabled: z.boolean().default(false).describe("Installs them."),
+            labels: labels("PodMonitor"),
+          })
+          .prefault({})
+          .describe("A PodMonitor of the operator's metrics, and an account for Prometheus that may read only these."),
+        prometheusRule: z
+          .strictObject({ enabled: z.boolean().default(false).describe("Installs it."), labels: labels("rules") })
+          .prefault({})
+          .describe("The alerts, as a PrometheusRule."),
+        dashboards: z
+          .strictObject({ enabled: z.boolean().default(false).describe("Installs it.") })
+          .prefault({})
+          .describe("The dashboards, in a ConfigMap that the sidecar of Grafana's chart reads."),
+      })
+      .prefault({})
+      .describe("Monitoring. The kinds PodMonitor and PrometheusRule need the Prometheus operator."),
     rolesForPeople: z
       .boolean()
       .default(true)

@@ -15,6 +15,8 @@ import { CUSTOM_RESOURCE_DEFINITIONS, type Draft, type KubeObject, PODS, type Po
 import { chartFiles } from "../../scripts/chart/chart.ts";
 import { NOT_DELETED } from "../../scripts/definitions-policy.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import { dashboardsConfigMap } from "../../scripts/monitoring/dashboards.ts";
+import { prometheusRule } from "../../scripts/monitoring/rules.ts";
 import type { Manifest } from "../../scripts/own.ts";
 import { secretsIn } from "../../scripts/rights.ts";
 import { readFlags } from "../../src/bin/flags.ts";
@@ -150,6 +152,20 @@ const SAME_AS_MANIFESTS: { name: string; values: object; objects: readonly Manif
 
 test.each(SAME_AS_MANIFESTS)("$name gives the objects of the manifests", async ({ values, objects }) => {
   expect(byName(await rendered(values))).toEqual(byName(objects));
+});
+
+test("monitoring is left out by default, and its values add the objects of config/monitoring with your labels", async () => {
+  const mine = { enabled: true, labels: { release: "prometheus" } };
+  const monitoring = { podMonitor: mine, prometheusRule: mine, dashboards: { enabled: true } };
+  const all = byName(await rendered({ monitoring }));
+  const example = readFileSync("examples/metrics.yaml", "utf8");
+  const scraped = parseAllDocuments(example).map((document) => document.toJS() as Manifest);
+  const withLabels = [...scraped, prometheusRule()].map((object) => {
+    if (!/^(PodMonitor|PrometheusRule)$/.test(object.kind)) return object;
+    const { labels } = object.metadata as { labels?: object };
+    return { ...object, metadata: { ...object.metadata, labels: { ...labels, ...mine.labels } } };
+  });
+  expect(all).toEqual(byName([...DEFAULT, ...withLabels, dashboardsConfigMap()]));
 });
 
 test("values of the pods reach the Deployment", async () => {
