@@ -96,7 +96,7 @@ export const COMMANDS: readonly Command[] = [
     what: "the releases of plugin, operator and API, and whether they fit",
     arguments: [],
     flags: [output],
-    rights: ["none", "more: list deployments in all namespaces"],
+    rights: ["none", "more: list deployments in all namespaces, or in that of -n"],
   },
   {
     name: "plan",

@@ -1,7 +1,7 @@
 import { COMMANDS, COMMON_FLAGS, type Command, type Flag, usageOf } from "./commands.ts";
 import { type Line, render, table } from "./lines.ts";
 
-const EXIT_TEXT = "Exit code: 0 well, 1 degraded, 2 not serving, 3 cannot tell.";
+const EXIT_TEXT = "Exit code: 0 well or asleep, 1 degraded, 2 not serving, 3 cannot tell.";
 
 /** The help of the plugin. */
 export function helpText(): string {

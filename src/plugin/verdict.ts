@@ -1,17 +1,18 @@
 import { type ConditionView, conditionOf, conditionsOf, numberAt, type Values } from "./fields.ts";
 
 /** State of a cluster, with the exit code of the commands that show it. */
-export type State = "well" | "degraded" | "not serving" | "cannot tell";
+export type State = "well" | "asleep" | "degraded" | "not serving" | "cannot tell";
 
 export const EXIT_CODES: Readonly<Record<State, number>> = {
   well: 0,
+  asleep: 0,
   degraded: 1,
   "not serving": 2,
   "cannot tell": 3,
 };
 
 /** The worst first. */
-const BY_SEVERITY: readonly State[] = ["not serving", "cannot tell", "degraded", "well"];
+const BY_SEVERITY: readonly State[] = ["not serving", "cannot tell", "degraded", "asleep", "well"];
 
 /** Conditions with the status that means trouble. Progressing and UpToDate alone are none: edits take time. */
 const AMISS: Readonly<Record<string, string>> = {
@@ -33,11 +34,20 @@ export function amissIn(cluster: Values): readonly ConditionView[] {
     .sort((a, b) => order.indexOf(a.type) - order.indexOf(b.type));
 }
 
+/** Reason of conditions of a cluster that sleeps as its spec demands. */
+const ASLEEP = "Asleep";
+
+/** State by the conditions. They prove trouble at any time, and health only of the spec that the operator has read. */
 export function stateOf(cluster: Values): State {
   const [available, ready] = [conditionOf(cluster, "Available"), conditionOf(cluster, "Ready")];
-  if (available?.status === "False") return "not serving";
-  if (available?.status !== "True" || ready === undefined || ready.status === "Unknown") return "cannot tell";
-  return amissIn(cluster).length > 0 ? "degraded" : "well";
+  const isSleep = available?.status === "False" && available.reason === ASLEEP;
+  if (available?.status === "False" && !isSleep) return "not serving";
+  if (available === undefined || available.status === "Unknown") return "cannot tell";
+  if (ready === undefined || ready.status === "Unknown") return "cannot tell";
+  const amiss = amissIn(cluster).filter(({ reason }) => !isSleep || reason !== ASLEEP);
+  if (amiss.length > 0) return "degraded";
+  if (isBehind(cluster)) return "cannot tell";
+  return isSleep ? "asleep" : "well";
 }
 
 /** The condition that explains the state: the most severe one that is amiss, or else Ready. */

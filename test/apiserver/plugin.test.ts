@@ -231,7 +231,7 @@ test("undelete shows the cluster of the claims, and creates it with --yes", asyn
       OPTIONS,
     );
   }
-  expect((await run("admin", "list", "--orphans")).out).toMatch(/gone-0 +gone +8Gi .*its cluster is deleted/);
+  expect((await run("admin", "list", "--orphans")).out).toMatch(/gone-0 +gone +8Gi .*no EtcdCluster has this name/);
   const shown = await run("admin", "undelete", "gone");
   expect(shown.out).toContain("replicas: 3\n  version: 3.6.16\n  storage:\n    size: 8Gi\n");
   expect(shown.err).toContain("Nothing is created yet.");

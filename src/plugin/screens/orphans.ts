@@ -5,12 +5,16 @@ import {
   QUARANTINE_LABEL,
   QUARANTINE_REASON_ANNOTATION,
   QUARANTINE_TIME_ANNOTATION,
+  RESTORED_FROM,
 } from "#api/names.ts";
 import { agoText } from "../age.ts";
 import { annotationOf, at, nameOf, namespaceOf, textAt, type Values } from "../fields.ts";
 import { type Line, type Piece, table } from "../lines.ts";
 
-/** Claims with data that no cluster uses: their cluster is deleted, or they were quarantined. */
+/**
+ * Claims with data that no cluster uses: no EtcdCluster has the name, or they were quarantined.
+ * @param clusters read after the claims: a cluster is created before its claims, and so none of them seems unused
+ */
 export function orphansIn(claims: readonly Values[], clusters: readonly Values[]): readonly Values[] {
   const living = new Set(clusters.map((each) => `${namespaceOf(each)}/${nameOf(each)}`));
   return claims.filter((claim) => {
@@ -23,7 +27,7 @@ export function isQuarantined(claim: Values): boolean {
   return textAt(claim, "metadata", "labels", QUARANTINE_LABEL) === "true";
 }
 
-/** A line for each claim; `undelete NAME` brings a deleted cluster back from those that are not quarantined. */
+/** A line for each claim. A deleted cluster can be made again from those that are not quarantined. */
 export function orphansScreen(claims: readonly Values[], nowMs: number): readonly Line[] {
   const titles = ["NAMESPACE", "CLAIM", "CLUSTER", "SIZE", "AGE", "CLUSTER ID", "MEMBER ID", "WHY"];
   const rows = claims.map(
@@ -42,7 +46,11 @@ export function orphansScreen(claims: readonly Values[], nowMs: number): readonl
 }
 
 function whyText(claim: Values, nowMs: number): string {
-  if (!isQuarantined(claim)) return "its cluster is deleted";
+  const isRestored = textAt(claim, "metadata", "labels", RESTORED_FROM) !== "";
+  if (!isQuarantined(claim))
+    return isRestored
+      ? "no EtcdCluster has this name; made by an EtcdRestore, which may still run"
+      : "no EtcdCluster has this name";
   const since = agoText(annotationOf(claim, QUARANTINE_TIME_ANNOTATION), nowMs);
   const reason = annotationOf(claim, QUARANTINE_REASON_ANNOTATION);
   return ["quarantined", since === "" ? "" : `${since} ago`, reason].filter((part) => part !== "").join(", ");

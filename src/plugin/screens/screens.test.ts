@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { present, unknown } from "#base/observed.ts";
+import { absent, present, unknown } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { etcdUser } from "#kit/snapshots/access.ts";
 import { calm, claim, claimIdentity, cluster, NOW } from "#kit/snapshots/cluster.ts";
@@ -18,7 +18,7 @@ import { stateOf } from "../verdict.ts";
 import { listScreen } from "./list.ts";
 import { orphansIn, orphansScreen } from "./orphans.ts";
 import { STATUS_LINES, STATUS_WIDTH, statusScreen } from "./status.ts";
-import { versionScreen } from "./version.ts";
+import { type Versions, versionExitCode, versionScreen, versionsAsValue } from "./version.ts";
 import { reportOf, whyScreen } from "./why.ts";
 
 // The golden files show what a person sees. To write them again: `npm run test:unit -- src/plugin -u`.
@@ -88,7 +88,7 @@ const PICTURES: Readonly<Record<string, ClusterPicture>> = {
   }),
 };
 
-function condition(type: "Ready", status: "True" | "False", reason: string) {
+function condition(type: "Ready" | "ClusterIDMismatch", status: "True" | "False", reason: string) {
   return { type, status, reason, message: reason, observedGeneration: 1, lastTransitionTime: rfc3339(NOW) } as never;
 }
 
@@ -115,9 +115,40 @@ test("the state of a cluster, which is the exit code", () => {
     "no-space": "not serving",
     stopped: "degraded",
     new: "not serving",
-    asleep: "not serving",
+    asleep: "asleep",
     refused: "well",
   });
+});
+
+test("an edit that the operator has not read makes health uncertain, and hides no trouble", () => {
+  const edited = (name: string) => {
+    const { cluster: seen } = PICTURES[name]!;
+    return stateOf({ ...seen, metadata: { ...(seen.metadata as object), generation: 99 } });
+  };
+  expect(["healthy", "asleep", "one-down", "quorum-lost"].map(edited)).toEqual([
+    "cannot tell",
+    "cannot tell",
+    "degraded",
+    "not serving",
+  ]);
+});
+
+test("a sleeping cluster with other trouble is degraded", () => {
+  const { cluster: seen } = PICTURES.asleep!;
+  const status = seen.status as { conditions: readonly object[] };
+  const conditions = [...status.conditions, condition("ClusterIDMismatch", "True", "X")];
+  expect(stateOf({ ...seen, status: { ...status, conditions } })).toBe("degraded");
+});
+
+test("status names every kind that could not be read", () => {
+  const some = { peers: unknown("no right to peers"), pods: unknown("no right to pods") };
+  const text = shown(statusScreen(pictureOf(calm(cluster()), some)));
+  expect(text).toContain("The peers of the cluster cannot be read: no right to peers\n");
+  expect(text).toContain("The pods of its members cannot be read: no right to pods\n");
+  const all = { ...some, schedules: unknown("x"), users: unknown("x"), events: unknown("x") };
+  expect(shown(statusScreen(pictureOf(calm(cluster()), all)))).toContain(
+    "Also unread: The schedules of the cluster, Its users, Its events; -o json has the reasons.\n",
+  );
 });
 
 test("status of seven members fits 24 lines of 100 columns, with everything that it can show", () => {
@@ -141,6 +172,8 @@ test("status of seven members fits 24 lines of 100 columns, with everything that
         },
       ) as never,
     }),
+    peers: unknown("x ".repeat(500)),
+    pods: unknown("x ".repeat(500)),
     schedules: unknown("x ".repeat(500)),
     users: unknown("x ".repeat(500)),
     events: unknown("x ".repeat(500)),
@@ -167,6 +200,7 @@ test("list --orphans shows claims of deleted clusters and quarantined claims, an
   const claims = [
     labelled("my-etcd-0", "my-etcd"),
     labelled("gone-0", "gone"),
+    labelled("coming-0", "coming", { labels: { "etcd.improbable.io/restored-from": "uid" } }),
     labelled("my-etcd-3", "my-etcd", {
       labels: { "etcd.improbable.io/quarantined": "true" },
       annotations: {
@@ -197,13 +231,31 @@ function labelled(name: string, of: string, more: { labels?: object; annotations
 
 test("version warns of an operator of another minor release, and of kinds that are not served", async () => {
   const versions = {
-    plugin: "0.2.0",
-    kubernetes: "v1.36.3",
-    operator: ["registry.example/etcd-cluster-operator:0.1.0", "registry.example/etcd-cluster-operator:0.2.7"],
-    served: ["v1beta1", "v1alpha1"],
-    missingKinds: ["etcdusers"],
+    ...VERSIONS,
+    operator: present([
+      { namespace: "shop", image: "registry.example/etcd-cluster-operator:0.1.0" },
+      { namespace: "etcd", image: "registry.example/etcd-cluster-operator:0.2.7" },
+    ]),
+    missingKinds: present(["etcdusers"]),
   };
   await expect(shown(versionScreen(versions))).toMatchFileSnapshot("golden/version.txt");
+  expect(versionExitCode(versions)).toBe(1);
+});
+
+const VERSIONS: Versions = {
+  plugin: "0.2.0",
+  kubernetes: present("v1.36.3"),
+  operator: present([]),
+  served: present(["v1beta1", "v1alpha1"]),
+  missingKinds: present([]),
+};
+
+test("version ends with 3 when a part could not be read, and its json keeps lists apart from reasons", () => {
+  expect(versionExitCode(VERSIONS)).toBe(0);
+  expect(versionExitCode({ ...VERSIONS, missingKinds: present(["etcdusers"]) })).toBe(1);
+  const refused = { ...VERSIONS, operator: unknown("no right"), served: absent, missingKinds: present(["etcdusers"]) };
+  expect(versionExitCode(refused)).toBe(3);
+  expect(versionsAsValue(refused)).toMatchObject({ operator: null, served: null, unread: { operator: "no right" } });
 });
 
 /** Every text and key of the value replaced by one that a terminal would obey. */

@@ -25,12 +25,20 @@ export const STATUS_LINES = 24;
 export const STATUS_WIDTH = 100;
 /** Most lines about conditions that are amiss; `why` shows all. */
 const MOST_AMISS = 4;
+/** Most lines about kinds that could not be read. */
+const MOST_UNREAD = 3;
 
 /** Most lines on which one of them continues. */
 const MOST_CONTINUED = 2;
 const INDENT = "        ";
 
-const TONES = { well: "good", degraded: "warn", "not serving": "bad", "cannot tell": "warn" } as const;
+const TONES = {
+  well: "good",
+  asleep: "dim",
+  degraded: "warn",
+  "not serving": "bad",
+  "cannot tell": "warn",
+} as const satisfies Record<State, Piece["tone"]>;
 
 /** Text by the scheme with which members serve clients; nothing is shown until it is known. */
 const TLS_TEXTS: Readonly<Record<string, string>> = { https: "TLS", http: "no TLS" };
@@ -57,13 +65,23 @@ export function statusScreen(picture: ClusterPicture): readonly Line[] {
     ...membersTable(picture),
     ...labelled(facts.filter(([, line]) => line.length > 0 && line[0] !== "")),
   ];
-  const unread = unreadLines({
+  const unread = unreadTexts(picture).map((text): Line => [{ text, tone: "dim" }]);
+  const above = [...lines, ...amissLines(cluster, STATUS_LINES - lines.length - unread.length), ...unread];
+  return [...above, ...stepLines(picture, STATUS_LINES - above.length)];
+}
+
+/** A line for each kind that could not be read; the last line names several when there are too many. */
+function unreadTexts(picture: ClusterPicture): readonly string[] {
+  const texts = unreadLines({
+    "The peers of the cluster": picture.peers,
+    "The pods of its members": picture.pods,
     "The schedules of the cluster": picture.schedules,
     "Its users": picture.users,
     "Its events": picture.events,
-  }).map((text): Line => [{ text, tone: "dim" }]);
-  const above = [...lines, ...amissLines(cluster, STATUS_LINES - lines.length - unread.length), ...unread];
-  return [...above, ...stepLines(picture, STATUS_LINES - above.length)];
+  });
+  if (texts.length <= MOST_UNREAD) return texts;
+  const names = texts.slice(MOST_UNREAD - 1).map((text) => text.slice(0, text.indexOf(" cannot be read: ")));
+  return [...texts.slice(0, MOST_UNREAD - 1), `Also unread: ${names.join(", ")}; -o json has the reasons.`];
 }
 
 function labelled(facts: readonly (readonly [string, Line])[]): readonly Line[] {

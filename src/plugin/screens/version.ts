@@ -1,39 +1,53 @@
+import type { Observed } from "#base/observed.ts";
 import type { Values } from "../fields.ts";
 import type { Line } from "../lines.ts";
+import { EXIT_CODES } from "../verdict.ts";
 
-/** What is known about the installation. */
+/** Image of a container of a Deployment with the operator's label. */
+export interface OperatorImage {
+  readonly namespace: string;
+  readonly image: string;
+}
+
+/** What is known about the installation. A part is absent when the API server does not serve it. */
 export interface Versions {
   readonly plugin: string;
-  readonly kubernetes: string;
-  /** Images of the operator's Deployments, or why they could not be read. */
-  readonly operator: readonly string[] | string;
-  /** Served versions of the group, the preferred one first; a text when they could not be read. */
-  readonly served: readonly string[] | string;
+  readonly kubernetes: Observed<string>;
+  readonly operator: Observed<readonly OperatorImage[]>;
+  /** Served versions of the group, the preferred one first. */
+  readonly served: Observed<readonly string[]>;
   /** Kinds of the group that this plugin needs and the API server does not serve. */
-  readonly missingKinds: readonly string[];
+  readonly missingKinds: Observed<readonly string[]>;
 }
 
 export function versionScreen(versions: Versions): readonly Line[] {
-  const { plugin, kubernetes, operator, served, missingKinds } = versions;
+  const { plugin, kubernetes, operator, served } = versions;
+  const missing = valueIn(versions.missingKinds) ?? [];
   return [
     ["plugin      ", plugin],
-    ["operator    ", listText(operator)],
-    ["API         ", listText(served)],
-    ["Kubernetes  ", kubernetes],
+    ["operator    ", shown(operator, (found) => listText(found.map(imageText)))],
+    ["API         ", shown(served, listText)],
+    ["Kubernetes  ", shown(kubernetes, (found) => found)],
     ...skewOf(versions).map((text): Line => [{ text: `! ${text}`, tone: "warn" }]),
-    ...(missingKinds.length === 0
-      ? []
-      : [[{ text: `! not served: ${missingKinds.join(", ")}`, tone: "warn" } as const]]),
+    ...(missing.length === 0 ? [] : [[{ text: `! not served: ${missing.join(", ")}`, tone: "warn" } as const]]),
   ];
+}
+
+/** 3 when a part could not be read, 1 when versions do not belong together or kinds are missing, else 0. */
+export function versionExitCode(versions: Versions): number {
+  if (unreadIn(versions).length > 0) return EXIT_CODES["cannot tell"];
+  const isAmiss = skewOf(versions).length > 0 || (valueIn(versions.missingKinds) ?? []).length > 0;
+  return isAmiss ? EXIT_CODES.degraded : EXIT_CODES.well;
 }
 
 /** Sentences about versions that do not belong together. */
 export function skewOf({ plugin, operator }: Versions): readonly string[] {
-  const releases = typeof operator === "string" ? [] : operator.map(releaseOf).filter((each) => each !== undefined);
-  const others = releases.filter((each) => minorOf(each) !== minorOf(plugin));
-  return others.map(
-    (each) => `The operator is ${each} and this plugin ${plugin}: use the plugin of the same minor release.`,
-  );
+  return (valueIn(operator) ?? []).flatMap(({ namespace, image }) => {
+    const release = releaseOf(image);
+    if (release === undefined || minorOf(release) === minorOf(plugin)) return [];
+    const what = `The operator in namespace ${namespace} is ${release} and this plugin ${plugin}`;
+    return [`${what}: use the plugin of the same minor release.`];
+  });
 }
 
 /** The release in the tag of an image; undefined when the tag is none, such as a hash. */
@@ -45,11 +59,31 @@ function minorOf(release: string): string {
   return release.split(".").slice(0, 2).join(".");
 }
 
-function listText(found: readonly string[] | string): string {
-  if (typeof found === "string") return found;
+function imageText({ namespace, image }: OperatorImage): string {
+  return `${image} in ${namespace}`;
+}
+
+function listText(found: readonly string[]): string {
   return found.length === 0 ? "none found" : found.join(", ");
 }
 
+function shown<T>(part: Observed<T>, text: (value: T) => string): string {
+  if (part.is === "present") return text(part.value);
+  return part.is === "absent" ? "not served" : `cannot be read: ${part.why}`;
+}
+
+function valueIn<T>(part: Observed<T>): T | undefined {
+  return part.is === "present" ? part.value : undefined;
+}
+
+function unreadIn({ plugin: _, ...parts }: Versions): readonly (readonly [string, string])[] {
+  return Object.entries(parts).flatMap(([name, part]) => (part.is === "unknown" ? [[name, part.why] as const] : []));
+}
+
+/** Value of `-o json`: a part that could not be read is null, and its reason is in `unread`. */
 export function versionsAsValue(versions: Versions): Values {
-  return { ...versions, warnings: skewOf(versions) };
+  const { plugin, ...parts } = versions;
+  const values = Object.entries(parts).map(([name, part]) => [name, valueIn<unknown>(part) ?? null]);
+  const unread = Object.fromEntries(unreadIn(versions));
+  return { plugin, ...Object.fromEntries(values), warnings: skewOf(versions), unread };
 }
