@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { connect, contextsOf } from "./connect.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "connect-test-"));
@@ -52,6 +52,51 @@ test("a file that is no kubeconfig is refused without its text, which may have a
 test("impersonation is refused, as requests would have the rights of another user", () => {
   const env = { KUBECONFIG: kubeconfig("as", { user: { as: "root", token: "t" } }) };
   expect(() => connect({}, env, "1")).toThrow("impersonation is not supported");
+});
+
+test.each([
+  ["--namespace", "", { namespace: "" }, undefined],
+  ["--namespace", "a/../b", { namespace: "a/../b" }, undefined],
+  ["the namespace of the context", "x?y", {}, "x?y"],
+])("%s %j is refused", (field, value, wish, namespace) => {
+  const env = { KUBECONFIG: kubeconfig("space", namespace === undefined ? {} : { namespace }) };
+  const message = `${field} is ${JSON.stringify(value)}; it must be the name of a namespace`;
+  expect(() => connect(wish, env, "1")).toThrow(message);
+});
+
+test("a context with an empty namespace has the namespace default", () => {
+  expect(connect({}, { KUBECONFIG: kubeconfig("empty", { namespace: "" }) }, "1").namespace).toBe("default");
+});
+
+test("without a kubeconfig, the ServiceAccount of the pod is used", async () => {
+  const files = join(folder, "var/run/secrets/kubernetes.io/serviceaccount");
+  mkdirSync(files, { recursive: true });
+  writeFileSync(join(files, "token"), "of-pod");
+  writeFileSync(join(files, "namespace"), "shop");
+  writeFileSync(join(files, "ca.crt"), "");
+  const env = { HOME: join(folder, "nowhere"), KUBERNETES_SERVICE_HOST: "192.0.2.1", KUBERNETES_SERVICE_PORT: "443" };
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  const { config, namespace } = connect({}, env, "1", folder);
+  vi.unstubAllEnvs();
+  expect(namespace).toBe("shop");
+  expect(config.getCurrentCluster()?.server).toBe("https://192.0.2.1:443");
+  const options: { headers?: Record<string, string> } = {};
+  await config.applyToHTTPSOptions(options);
+  expect(options.headers?.Authorization).toBe("Bearer of-pod");
+  expect(() => connect({}, { HOME: env.HOME }, "1", folder)).toThrow("there is no kubeconfig");
+});
+
+test("a refused connection and an unknown host are reported at once", async () => {
+  const free = createServer();
+  await new Promise<void>((resolve) => free.listen(0, "127.0.0.1", resolve));
+  const { port } = free.address() as AddressInfo;
+  await new Promise((resolve) => free.close(resolve));
+  const env = { KUBECONFIG: kubeconfig("refused", { server: `https://127.0.0.1:${port}` }) };
+  const { client } = connect({}, env, "1");
+  const asked = client.raw("GET", "/version", { signal: new AbortController().signal });
+  // The client would retry, and its error would begin with the request.
+  await expect(asked).rejects.toThrow(`The API server https://127.0.0.1:${port} cannot be reached: `);
+  await client.close();
 });
 
 test("a server without TLS gets the token of the kubeconfig, also from a login program", async () => {

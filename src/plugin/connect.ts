@@ -6,7 +6,8 @@ import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { KubeClient } from "#kube/client.ts";
 import { type Credentials, type KubeConfig, kept } from "#kube/credentials.ts";
-import { httpTransport } from "#kube/transport.ts";
+import { httpTransport, type Transport, TransportError } from "#kube/transport.ts";
+import { clean } from "./text.ts";
 
 // Why not src/kube/config.ts?
 //   It serves a process in a pod. People have several files in KUBECONFIG, logins by plugins and OIDC, and proxies in
@@ -28,18 +29,19 @@ export interface Connection {
 }
 
 /**
- * A client for the context of the kubeconfig, as kubectl chooses it.
+ * A client for the context of the kubeconfig, as kubectl chooses it; without one, for the ServiceAccount of the pod.
+ * @param podRoot prefix of the paths of the ServiceAccount's files
  * @throws OperatorError InvalidConfig that names the file or field
  */
-export function connect(wish: Wish, env: Env, version: string): Connection {
-  const config = loaded(wish, env);
+export function connect(wish: Wish, env: Env, version: string, podRoot = ""): Connection {
+  const config = loaded(wish, env, podRoot);
   const context = config.getContextObject(config.currentContext);
   const cluster = config.getCurrentCluster();
   if (context === null || cluster === null)
     throw invalid(`the kubeconfig has no context ${JSON.stringify(config.currentContext ?? "")} with a cluster`);
   if (config.getCurrentUser()?.impersonateUser !== undefined)
     throw invalid("the user of the context has the field as; impersonation is not supported by this plugin");
-  const namespace = wish.namespace ?? context.namespace ?? "default";
+  const namespace = checkedNamespace(wish.namespace, context.namespace);
   const own: KubeConfig = {
     server: serverOf(cluster.server),
     namespace,
@@ -48,7 +50,8 @@ export function connect(wish: Wish, env: Env, version: string): Connection {
   };
   // The proxy of the kubeconfig takes precedence over that of the environment, as for kubectl.
   const proxy = cluster.proxyUrl;
-  const transport = httpTransport(own, proxy === undefined ? env : { HTTPS_PROXY: proxy, HTTP_PROXY: proxy });
+  const http = httpTransport(own, proxy === undefined ? env : { HTTPS_PROXY: proxy, HTTP_PROXY: proxy });
+  const transport = impatient(http, own.server);
   return {
     client: new KubeClient({
       config: own,
@@ -68,14 +71,28 @@ export function contextsOf(wish: Wish, env: Env): readonly string[] {
     .map(({ name }) => name);
 }
 
-function loaded({ kubeconfig, context }: Wish, env: Env): Foreign {
+function loaded({ kubeconfig, context }: Wish, env: Env, podRoot = ""): Foreign {
   const named = kubeconfig === undefined ? (env.KUBECONFIG ?? "").split(delimiter) : [kubeconfig];
   const asked = named.filter((path) => path !== "");
   const paths = asked.length > 0 ? asked : [join(env.HOME ?? homedir(), ".kube", "config")];
   const found = kubeconfig === undefined ? paths.filter((path) => existsSync(path)) : paths;
+  if (found.length === 0 && asked.length === 0 && context === undefined && isInPod(env, podRoot)) return ofPod(podRoot);
   if (found.length === 0) throw invalid(`there is no kubeconfig: ${paths.join(", ")} does not exist`);
   const config = merged(found.map(read));
   if (context !== undefined) config.setCurrentContext(context);
+  return config;
+}
+
+/** Files of a pod's ServiceAccount. */
+const POD_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+function isInPod(env: Env, podRoot: string): boolean {
+  return (env.KUBERNETES_SERVICE_HOST ?? "") !== "" && existsSync(`${podRoot}${POD_TOKEN}`);
+}
+
+function ofPod(podRoot: string): Foreign {
+  const config = new Foreign();
+  config.loadFromCluster(podRoot);
   return config;
 }
 
@@ -119,6 +136,39 @@ function serverOf(text: string): string {
   if (url === null || !/^https?:$/.test(url.protocol))
     throw invalid("the server of the cluster in the kubeconfig must be an http or https URL");
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+/** Longest name of a namespace, and its form. */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+function checkedNamespace(wished: string | undefined, ofContext: string | undefined): string {
+  // An empty namespace in the context counts as none, as for kubectl.
+  const namespace = wished ?? (ofContext || "default");
+  if (NAMESPACE.test(namespace)) return namespace;
+  const field = wished === undefined ? "the namespace of the context" : "--namespace";
+  throw invalid(`${field} is ${JSON.stringify(clean(namespace, 80))}; it must be the name of a namespace`);
+}
+
+/** Errors of a connection that an immediate retry does not mend. */
+const LASTING = ["ECONNREFUSED", "ENOTFOUND"];
+
+/** A transport that fails at once when nothing serves the address; the client would retry for its whole deadline. */
+function impatient(transport: Transport, server: string): Transport {
+  return {
+    close: () => transport.close(),
+    send: async (request) => {
+      try {
+        return await transport.send(request);
+      } catch (thrown) {
+        const code = thrown instanceof TransportError ? (thrown.cause as NodeJS.ErrnoException | undefined)?.code : "";
+        if (!LASTING.includes(code ?? "")) throw thrown;
+        const sentence = `The API server ${server} cannot be reached: ${(thrown as Error).message}.`;
+        throw new OperatorError("KubeUnavailable", `${sentence} Is the server of the kubeconfig right?`, {
+          cause: thrown,
+        });
+      }
+    },
+  };
 }
 
 async function credentialsOf(config: Foreign): Promise<Credentials> {

@@ -2,7 +2,7 @@ import type { Input } from "./arguments.ts";
 import type { Output } from "./commands.ts";
 import type { Connection } from "./connect.ts";
 import { type Line, render } from "./lines.ts";
-import { OBEYED, safeJson } from "./text.ts";
+import { safeJson, safeYaml } from "./text.ts";
 
 /** What a command works with. */
 export interface Context {
@@ -37,16 +37,11 @@ export function writeLines({ write, columns, colour }: Context, lines: readonly 
   write(render(lines, Math.min(most ?? MOST_COLUMNS, columns ?? MOST_COLUMNS), colour));
 }
 
-/** Writes the value as JSON or YAML, without characters that a terminal could obey. */
+/** Writes the value as JSON or YAML, without characters that a terminal could obey. Each YAML of --watch is a document. */
 export async function writeValue(context: Context, value: unknown): Promise<void> {
-  const json = safeJson(value);
-  if (outputOf(context) !== "yaml") {
-    context.write(`${json}\n`);
-    return;
-  }
-  const { stringify } = await import("yaml");
-  const text = stringify(JSON.parse(json), { aliasDuplicateObjects: false });
-  context.write(text.replace(OBEYED, "\ufffd"));
+  const isYaml = outputOf(context) === "yaml";
+  if (!isYaml) context.write(`${safeJson(value)}\n`);
+  else context.write(`${context.input.given.has("watch") ? "---\n" : ""}${await safeYaml(value)}`);
 }
 
 export function isValue(context: Context): boolean {

@@ -17,8 +17,9 @@ const GAP = 2;
 
 /** Rows as lines with aligned columns. The last column is not padded. */
 export function table(rows: readonly Line[]): readonly Line[] {
-  const count = Math.max(0, ...rows.map((row) => row.length));
-  const widths = Array.from({ length: count }, (_, n) => Math.max(0, ...rows.map((row) => widthOf(textOf(row[n])))));
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [n, cell] of row.entries()) widths[n] = Math.max(widths[n] ?? 0, widthOf(textOf(cell)));
   return rows.map((row) =>
     row.flatMap((cell, n): Line => {
       const rest = (widths[n] ?? 0) - widthOf(textOf(cell)) + GAP;

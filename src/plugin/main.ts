@@ -1,6 +1,6 @@
-import { OperatorError } from "#base/error.ts";
+import { hasCode, OperatorError } from "#base/error.ts";
 import { type Input, inputOf, UsageError } from "./arguments.ts";
-import { connect } from "./connect.ts";
+import { type Connection, connect } from "./connect.ts";
 import type { Context, Run } from "./context.ts";
 import { commandHelp, helpText } from "./help.ts";
 import { backup, binding, certificate, pause, restart, restore, resume, schedule, undelete } from "./run/act.ts";
@@ -12,11 +12,11 @@ import { report } from "./run/report.ts";
 import { shell } from "./run/shell.ts";
 import { clean } from "./text.ts";
 import { EXIT_CODES } from "./verdict.ts";
-import { repeated } from "./watch.ts";
+import { INTERRUPTED, repeated } from "./watch.ts";
 
 // The process `kubectl-etcd`, which kubectl starts for `kubectl etcd`.
 
-/** Set when the program is bundled; the sources are of no release. */
+/** The bundler sets it to the release. The sources have no release. */
 declare const PLUGIN_VERSION: string | undefined;
 const VERSION = typeof PLUGIN_VERSION === "string" ? PLUGIN_VERSION : "0.0.0-source";
 
@@ -25,7 +25,12 @@ const RUNS: Readonly<Record<string, Run>> = {
   ...{ binding, certificate, logs, report, shell, completion },
 };
 
+/** Aborts on Ctrl-C and on the request to end. */
+const stop = new AbortController();
+
 process.exitCode = await main(process.argv.slice(2)).catch((thrown: unknown) => {
+  const isStopped = hasCode(thrown, "Cancelled") || (thrown instanceof Error && thrown.name === "AbortError");
+  if (stop.signal.aborted && isStopped) return INTERRUPTED;
   const isExpected = thrown instanceof UsageError || (thrown instanceof OperatorError && thrown.code !== "Bug");
   process.stderr.write(
     `${isExpected ? clean((thrown as Error).message, 2_000) : String((thrown as Error)?.stack ?? thrown)}\n`,
@@ -59,7 +64,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
 function contextOf(input: Input): Context {
   const { stdout, env } = process;
-  const stop = new AbortController();
+  let connection: Connection | undefined;
   for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => stop.abort());
   // A reader such as `head` may end first.
   stdout.on("error", () => process.exit());
@@ -73,6 +78,7 @@ function contextOf(input: Input): Context {
     isTerminal: stdout.isTTY === true,
     columns: stdout.isTTY === true ? stdout.columns : undefined,
     colour: stdout.isTTY === true && !input.given.has("no-color") && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
-    connect: () => connect(input.texts, env, VERSION),
+    // Once: a login program of the kubeconfig may ask people something.
+    connect: () => (connection ??= connect(input.texts, env, VERSION)),
   };
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { parse } from "yaml";
 import { clockText, leftText, lengthText } from "./age.ts";
 import { render, table } from "./lines.ts";
-import { clean, cut, safeJson, widthOf, wrapped } from "./text.ts";
+import { clean, cut, safeJson, safeYaml, widthOf, wrapped } from "./text.ts";
 
 test.each([
   ["escape sequences", "a\u001b[31mb", "a [31mb"],
@@ -40,6 +41,18 @@ test("colour codes take no columns, and each cell ends its own", () => {
   expect(render(lines, 80, false)).toBe("a     bad  z\nlong  b    z\n");
   expect(render(lines, 80, true)).toContain("\u001b[31mbad\u001b[0m");
   expect(render(lines, 8, true)).toBe("a     \u001b[31mb…\u001b[0m\nlong  \u001b[32mb\u001b[0m…\n");
+});
+
+test("a table may have more rows than a call has arguments", () => {
+  expect(table(Array.from({ length: 200_000 }, () => ["a", "b"]))).toHaveLength(200_000);
+});
+
+test("json and yaml escape what a terminal could obey, and keep the value", async () => {
+  const value = { "a\u202eb": "x\u001b[2J\u{e0001}y", long: "word ".repeat(50), lines: "1\n2\n" };
+  const [json, yaml] = [safeJson(value), await safeYaml(value)];
+  for (const text of [json, yaml]) expect(text).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
+  expect(JSON.parse(json)).toEqual(value);
+  expect(parse(yaml)).toEqual(value);
 });
 
 test("lengths of time have one unit", () => {
