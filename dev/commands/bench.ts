@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withTestInstance } from "../levels.ts";
 import { execInside } from "../local/exec.ts";
@@ -105,29 +105,24 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        help: { type: "boolean", default: false },
-        keep: { type: "boolean", default: false },
-        rounds: { type: "string" },
-        megabytes: { type: "string" },
-        silent: { type: "string" },
-        members: { type: "string" },
-        namespaces: { type: "string" },
-        "at-once": { type: "string" },
-        brief: { type: "boolean", default: false },
-        "node-flags": { type: "string" },
-        profiles: { type: "string" },
-        shards: { type: "string" },
-        tls: { type: "boolean", default: false },
-      },
-    });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, {
+    allowPositionals: true,
+    options: {
+      help: { type: "boolean", default: false },
+      keep: { type: "boolean", default: false },
+      rounds: { type: "string" },
+      megabytes: { type: "string" },
+      silent: { type: "string" },
+      members: { type: "string" },
+      namespaces: { type: "string" },
+      "at-once": { type: "string" },
+      brief: { type: "boolean", default: false },
+      "node-flags": { type: "string" },
+      profiles: { type: "string" },
+      shards: { type: "string" },
+      tls: { type: "boolean", default: false },
+    },
+  });
 }
 
 function known(name: string): Bench {
@@ -147,10 +142,4 @@ function ended(child: ReturnType<typeof spawn>): Promise<number> {
   });
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

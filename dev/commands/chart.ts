@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { parseArgs } from "node:util";
 import { chartFiles } from "../../scripts/chart/chart.ts";
+import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 
 const USAGE = `Writes the Helm chart of the operator into a folder, and replaces an earlier chart there.
@@ -35,17 +35,7 @@ function main(argv: readonly string[]): void {
 
 function parse(argv: readonly string[]) {
   const options = { help: { type: "boolean" }, image: { type: "string" } } as const;
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, { options, allowPositionals: true });
 }
 
-try {
-  main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

@@ -1,4 +1,5 @@
 import { copyFile } from "node:fs/promises";
+import { runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { ensureOperatorImage } from "../operator-image.ts";
 import { updateLock } from "../pinned/debian.ts";
@@ -32,10 +33,4 @@ async function main([file, ...rest]: readonly string[]): Promise<void> {
   console.log(archive.name);
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

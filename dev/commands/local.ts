@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { execInside } from "../local/exec.ts";
 import { DEFAULT_INSTANCE, findInstance, needInstance } from "../local/instance.ts";
@@ -83,22 +83,17 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        instance: { type: "string", default: DEFAULT_INSTANCE },
-        nodes: { type: "string" },
-        etcd: { type: "string", multiple: true, default: [] },
-        keep: { type: "boolean", default: false },
-        caches: { type: "boolean", default: false },
-        help: { type: "boolean", default: false },
-      },
-    });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, {
+    allowPositionals: true,
+    options: {
+      instance: { type: "string", default: DEFAULT_INSTANCE },
+      nodes: { type: "string" },
+      etcd: { type: "string", multiple: true, default: [] },
+      keep: { type: "boolean", default: false },
+      caches: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
 }
 
 /** Versions of etcd to load images of: the default, and those of `--etcd`. @throws Failure when a version is unknown */
@@ -147,10 +142,4 @@ function exec(name: string, argv: readonly string[]): Promise<number> {
   });
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

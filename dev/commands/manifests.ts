@@ -1,7 +1,7 @@
-import { parseArgs } from "node:util";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 import { secretsIn } from "../../scripts/rights.ts";
 import { yamlOf } from "../../scripts/yaml.ts";
+import { argumentsOf, runCommand } from "../command.ts";
 import { namespacesIn, repositoriesIn } from "../deploy.ts";
 import { Failure } from "../failure.ts";
 
@@ -54,17 +54,7 @@ function parse(argv: readonly string[]) {
     "watch-namespaces": { type: "string" },
     "etcd-repositories": { type: "string" },
   } as const;
-  try {
-    return parseArgs({ args: [...argv], options }).values;
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, { options }).values;
 }
 
-try {
-  main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { buildPlugin, ownVersion } from "../plugin/build.ts";
 import { PLATFORMS } from "../plugin/platforms.ts";
@@ -45,17 +45,7 @@ function parse(argv: readonly string[]) {
     url: { type: "string" },
     only: { type: "string" },
   } as const;
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, { options, allowPositionals: true });
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { OPERATOR } from "#api/names.ts";
+import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { stepsOn } from "../progress.ts";
 import { ARTIFACTS } from "../release/artifacts.ts";
@@ -56,17 +56,7 @@ function parse(argv: readonly string[]) {
     folder: { type: "string" },
     "allow-dirty": { type: "boolean", default: false },
   } as const;
-  try {
-    return parseArgs({ args: [...argv], options, allowPositionals: true });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, { options, allowPositionals: true });
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { step } from "../progress.ts";
 import { buildSite } from "../site.ts";
@@ -21,17 +21,7 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: { help: { type: "boolean" }, base: { type: "string" } } });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, { options: { help: { type: "boolean" }, base: { type: "string" } } });
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

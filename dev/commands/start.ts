@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import pc from "picocolors";
+import { argumentsOf, runCommand } from "../command.ts";
 import { mainBinary } from "../components.ts";
 import { needConsent, TERMINAL, targetOf } from "../consent.ts";
 import { givenPlan, KIND_LOADED, localPlan } from "../demonstration.ts";
@@ -152,26 +152,15 @@ function whatNext(
 }
 
 function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      options: {
-        help: { type: "boolean" },
-        kubeconfig: { type: "string" },
-        image: { type: "string" },
-        yes: { type: "boolean" },
-        "secrets-of": { type: "string" },
-      },
-    });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, {
+    options: {
+      help: { type: "boolean" },
+      kubeconfig: { type: "string" },
+      image: { type: "string" },
+      yes: { type: "boolean" },
+      "secrets-of": { type: "string" },
+    },
+  });
 }
 
-try {
-  await main(process.argv.slice(2));
-} catch (thrown) {
-  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
-  console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
-  process.exitCode = 1;
-}
+await runCommand(main);

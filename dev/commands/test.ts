@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { argumentsOf } from "../command.ts";
 import type { Count } from "../count.ts";
 import { everything } from "../everything.ts";
 import { Failure } from "../failure.ts";
@@ -40,21 +40,16 @@ async function main(argv: readonly string[]): Promise<Count | undefined> {
 }
 
 function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        keep: { type: "boolean", default: false },
-        rest: { type: "boolean", default: false },
-        slice: { type: "boolean", default: false },
-        t: { type: "string", short: "t" },
-        help: { type: "boolean", default: false },
-      },
-    });
-  } catch (thrown) {
-    throw new Failure(`${thrown instanceof Error ? thrown.message : thrown}\n\n${USAGE}`);
-  }
+  return argumentsOf(argv, USAGE, {
+    allowPositionals: true,
+    options: {
+      keep: { type: "boolean", default: false },
+      rest: { type: "boolean", default: false },
+      slice: { type: "boolean", default: false },
+      t: { type: "string", short: "t" },
+      help: { type: "boolean", default: false },
+    },
+  });
 }
 
 /** @returns filters for the files of the slice; no filter matches another file */
