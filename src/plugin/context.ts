@@ -2,7 +2,8 @@ import type { Input } from "./arguments.ts";
 import type { Output } from "./commands.ts";
 import type { Connection } from "./connect.ts";
 import { type Line, render } from "./lines.ts";
-import { safeJson, safeYaml } from "./text.ts";
+import { safeJson } from "./text.ts";
+import { safeYaml } from "./yaml.ts";
 
 /** What a command works with. */
 export interface Context {

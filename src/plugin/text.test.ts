@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { clockText, leftText, lengthText } from "./age.ts";
 import { render, table } from "./lines.ts";
-import { clean, cut, safeJson, safeYaml, widthOf, wrapped } from "./text.ts";
+import { clean, cut, safeJson, widthOf, wrapped } from "./text.ts";
+import { safeYaml } from "./yaml.ts";
 
 test.each([
   ["escape sequences", "a\u001b[31mb", "a [31mb"],

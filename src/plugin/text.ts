@@ -5,7 +5,7 @@
 /** Control, format and private characters, line breaks and lone surrogates: none has a place on one line. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Me}\s]+/gu;
 /** Characters that a terminal may obey; line breaks are not among them. */
-const OBEYED = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu;
+export const OBEYED = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu;
 /** Characters of a text that are read at all. A larger text costs time, and no screen shows more. */
 const MOST_READ = 4_096;
 /** Characters that a terminal may show two columns wide: East Asian scripts and emoji. */
@@ -56,21 +56,6 @@ export function safeJson(value: unknown): string {
       .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
       .join(""),
   );
-}
-
-/** YAML with every character escaped that a terminal could obey. */
-export async function safeYaml(value: unknown): Promise<string> {
-  const { Document, visit } = await import("yaml");
-  const document = new Document(JSON.parse(JSON.stringify(value)), { aliasDuplicateObjects: false });
-  visit(document, {
-    Scalar(_, node) {
-      // Only a text in double quotes can have escapes.
-      if (typeof node.value === "string" && node.value.search(OBEYED) !== -1) node.type = "QUOTE_DOUBLE";
-    },
-  });
-  return document
-    .toString({ lineWidth: 0 })
-    .replace(OBEYED, (character) => `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`);
 }
 
 function columnsOf(character: string): number {
