@@ -4,12 +4,13 @@ import { buildPlugin, ownVersion } from "../plugin/build.ts";
 import { PLATFORMS } from "../plugin/platforms.ts";
 import { stepsOn } from "../progress.ts";
 
-const USAGE = `Builds the kubectl plugin into a folder: an archive per platform, Krew's manifest and an npm package.
+const USAGE = `Builds the kubectl plugin into a folder: an archive per platform and an npm package.
+With --url and all platforms, also Krew's manifest.
 
   npm run plugin -- FOLDER [flags]
 
   --version VERSION   release; default: that of package.json
-  --url URL           folder from which the archives will be downloaded, for Krew's manifest
+  --url URL           folder from which the archives will be downloaded; needed for Krew's manifest
   --only OS/ARCH      one platform, such as linux/amd64; default: all`;
 
 const HOME = "https://example.org/etcd-cluster-operator";
@@ -31,7 +32,9 @@ async function main(argv: readonly string[]): Promise<void> {
     throw new Failure(
       `--only is ${values.only}; it must be one of ${PLATFORMS.map(({ os, arch }) => `${os}/${arch}`).join(", ")}.`,
     );
-  const url = values.url ?? `${HOME}/releases/download/v${version}`;
+  const { url } = values;
+  if (url !== undefined && URL.parse(url)?.protocol !== "https:")
+    throw new Failure(`--url is ${url}; it must be an https URL of a folder.`);
   const names = await stepsOn(process.stderr)("kubectl plugin", (note) =>
     buildPlugin(root, folder, { version, url, homepage: HOME, platforms, note }),
   );

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, createReadStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { packageLicenses } from "../licenses.ts";
@@ -10,13 +10,13 @@ import type { Note } from "../progress.ts";
 import { type Entry, writeArchive } from "./archive.ts";
 import { bundlePlugin } from "./bundle.ts";
 import { type KrewArchive, krewManifest } from "./krew.ts";
-import { ensureNode, LINUX_AMD64, nodeProgram, PLATFORMS, type Platform } from "./platforms.ts";
+import { checkBuilder, ensureNode, LINUX_AMD64, nodeProgram, PLATFORMS, type Platform } from "./platforms.ts";
 
 export interface PluginWish {
   /** Release, such as 0.2.0. */
   readonly version: string;
-  /** URL of the folder from which the archives will be downloaded; it is in Krew's manifest. */
-  readonly url: string;
+  /** URL of the folder from which the archives will be downloaded. Without it, Krew's manifest is not written. */
+  readonly url?: string | undefined;
   readonly homepage: string;
   readonly platforms?: readonly Platform[];
   readonly note?: Note;
@@ -29,9 +29,11 @@ export const KREW_FILE = "etcd.yaml";
  * Builds the plugin for each platform, Krew's manifest and the npm package. The same sources make the same bytes.
  * @param root the repository @param folder gets the files, and may have others
  * @returns the names of the files
+ * @throws Failure when another release of Node builds them
  */
 export async function buildPlugin(root: string, folder: string, wish: PluginWish): Promise<readonly string[]> {
   const { version, platforms = PLATFORMS, note = () => undefined } = wish;
+  checkBuilder(process.version);
   mkdirSync(folder, { recursive: true });
   note("bundling");
   const { file: bundle, sources } = await bundlePlugin(root, version);
@@ -47,12 +49,17 @@ export async function buildPlugin(root: string, folder: string, wish: PluginWish
     note(`kubectl-etcd for ${platform.os}/${platform.arch}`);
     const bin = await writePlatform(platform, bundle, licenses, join(folder, name), note);
     const sha256 = await sha256Of(join(folder, name));
-    archives.push({ os: platform.os, arch: platform.arch, uri: `${wish.url}/${name}`, sha256, bin });
+    archives.push({ os: platform.os, arch: platform.arch, name, sha256, bin });
   }
-  writeFileSync(join(folder, KREW_FILE), krewManifest(version, wish.homepage, archives));
+  const names = archives.map(({ name }) => name);
+  const krew = krewManifest(wish, archives);
+  if (krew !== undefined) {
+    writeFileSync(join(folder, KREW_FILE), krew);
+    names.push(KREW_FILE);
+  }
   const npm = `kubectl-etcd-${version}.tgz`;
   await writeArchive(join(folder, npm), npmEntries(version, bundle, licenses));
-  return [...archives.map(({ uri }) => basename(uri)), KREW_FILE, npm];
+  return [...names, npm];
 }
 
 /** Writes the archive of one platform. @returns the file in it that is started */

@@ -65,6 +65,17 @@ export const PLATFORMS: readonly Platform[] = [
   },
 ];
 
+/**
+ * Node that builds makes the single file and compresses archives. Another release makes other bytes.
+ * @param version such as `v26.10.0` @throws Failure when it is another release than that in the plugin
+ */
+export function checkBuilder(version: string): void {
+  if (version === `v${NODE_VERSION}`) return;
+  throw new Failure(
+    `The plugin is built by Node ${NODE_VERSION}, and this is Node ${version.slice(1)}. Run \`npm ci\`, then \`npm run plugin\`.`,
+  );
+}
+
 /** Path of the platform's Node below the folder of its package. */
 export function nodeProgram({ os }: Pick<Platform, "os">): string {
   return os === "windows" ? "bin/node.exe" : "bin/node";

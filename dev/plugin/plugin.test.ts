@@ -1,5 +1,15 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -8,7 +18,7 @@ import { writeArchive } from "./archive.ts";
 import { LAUNCHER } from "./build.ts";
 import { bundlePlugin } from "./bundle.ts";
 import { krewManifest } from "./krew.ts";
-import { checkIntegrity, LINUX_AMD64, NODE_VERSION, PLATFORMS } from "./platforms.ts";
+import { checkBuilder, checkIntegrity, LINUX_AMD64, NODE_VERSION, PLATFORMS } from "./platforms.ts";
 
 const root = mkdtempSync(join(tmpdir(), "plugin-test-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -33,19 +43,49 @@ test("plugin: the same entries in another order make the same archive", async ()
   expect(execFileSync("tar", ["-tzf", join(root, "one.tar.gz")], { encoding: "utf8" })).toBe("a\nb\n");
 });
 
+test("plugin: an archive that cannot be finished leaves the earlier one, and no draft", async () => {
+  const [folder, missing] = [join(root, "half"), join(root, "missing")];
+  mkdirSync(folder);
+  const out = join(folder, "a.tar.gz");
+  writeFileSync(out, "earlier");
+  const entries = [
+    { name: "a", mode: 0o644, content: "a" },
+    { name: "b", mode: 0o644, content: { file: missing } },
+  ];
+  expect(existsSync(missing)).toBe(false);
+  await expect(writeArchive(out, entries)).rejects.toThrow("ENOENT");
+  expect(readdirSync(folder)).toEqual(["a.tar.gz"]);
+  expect(readFileSync(out, "utf8")).toBe("earlier");
+});
+
+test("plugin: another release of Node builds nothing", () => {
+  checkBuilder(`v${NODE_VERSION}`);
+  expect(() => checkBuilder("v24.1.0")).toThrow(
+    `The plugin is built by Node ${NODE_VERSION}, and this is Node 24.1.0.`,
+  );
+});
+
 test("plugin: Krew's manifest has a place for each platform", () => {
-  const archive = { os: "linux", arch: "amd64", uri: "https://x.example/a.tar.gz", sha256: "00", bin: "kubectl-etcd" };
-  const { metadata, spec } = parse(krewManifest("0.2.0", "https://x.example", [archive]));
+  const archives = PLATFORMS.map(({ os, arch }) => ({
+    os,
+    arch,
+    name: `${os}.tgz`,
+    sha256: "00",
+    bin: "kubectl-etcd",
+  }));
+  const wish = { version: "0.2.0", homepage: "https://x.example", url: "https://x.example/0.2.0" };
+  const { metadata, spec } = parse(krewManifest(wish, archives) ?? "");
   expect(metadata.name).toBe("etcd");
   expect(spec.version).toBe("v0.2.0");
-  expect(spec.platforms).toEqual([
-    {
-      selector: { matchLabels: { os: "linux", arch: "amd64" } },
-      uri: archive.uri,
-      sha256: "00",
-      bin: "kubectl-etcd",
-    },
-  ]);
+  expect(spec.platforms).toHaveLength(PLATFORMS.length);
+  expect(spec.platforms[0]).toEqual({
+    selector: { matchLabels: { os: "linux", arch: "amd64" } },
+    uri: "https://x.example/0.2.0/linux.tgz",
+    sha256: "00",
+    bin: "kubectl-etcd",
+  });
+  expect(krewManifest({ ...wish, url: undefined }, archives)).toBeUndefined();
+  expect(krewManifest(wish, archives.slice(0, 1))).toBeUndefined();
 });
 
 test("plugin: the launcher starts the Node beside it, also through relative and absolute links", () => {
