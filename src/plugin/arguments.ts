@@ -15,7 +15,7 @@ export interface Input {
   readonly rest: readonly string[];
 }
 
-/** Mistake in the command line, as a sentence; exit code 3, since nothing was looked at. */
+/** Mistake in the command line, as a sentence; exit code 3, as no cluster was read. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

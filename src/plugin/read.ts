@@ -1,9 +1,9 @@
 import { CLUSTER_LABEL, memberSelector, ordinalOf, selectorText } from "#api/names.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import type { KubeClient, Selection } from "#kube/client.ts";
+import { FIELD_MANAGER, type KubeClient, type Selection } from "#kube/client.ts";
 import { type AnyResource, PODS, type Ref } from "#kube/kinds.ts";
-import { textAt, type Values } from "./fields.ts";
+import { nameOf, textAt, type Values } from "./fields.ts";
 import { ETCD_BACKUP_SCHEDULES, ETCD_CLUSTERS, ETCD_PEERS, ETCD_USERS, EVENTS } from "./kinds.ts";
 import type { ClusterPicture, Many } from "./picture.ts";
 import { clean } from "./text.ts";
@@ -58,20 +58,29 @@ export class Reader {
       isWide ? this.many(PODS, { namespace, labelSelector: selector }) : Promise.resolve(absent),
     ]);
     if (cluster.is !== "present") return cluster;
-    const isOurs = (event: Values): boolean => {
-      const [kind, about] = [textAt(event, "involvedObject", "kind"), textAt(event, "involvedObject", "name")];
-      return kind === "EtcdCluster" ? about === name : kind === "EtcdPeer" && ordinalOf(name, about) !== undefined;
-    };
     return present({
       nowMs,
       cluster: cluster.value,
       peers,
       schedules: kept(schedules, (each) => textAt(each, ...SOURCE) === name),
       users: kept(users, (each) => textAt(each, "spec", "clusterRef", "name") === name),
-      events: kept(events, isOurs),
+      events: kept(events, (each) => isEventOf(cluster.value, each)),
       pods,
     });
   }
+}
+
+/**
+ * Whether the operator reports the event about this cluster or a member. An earlier cluster of the name has another
+ * uid; uids of members are not compared. The author of an event chooses these fields, so they are no proof.
+ */
+export function isEventOf(cluster: Values, event: Values): boolean {
+  if (textAt(event, "reportingComponent") !== FIELD_MANAGER) return false;
+  const [kind, about] = [textAt(event, "involvedObject", "kind"), textAt(event, "involvedObject", "name")];
+  const name = nameOf(cluster);
+  if (kind === "EtcdPeer") return ordinalOf(name, about) !== undefined;
+  const isSame = textAt(event, "involvedObject", "uid") === textAt(cluster, "metadata", "uid");
+  return kind === "EtcdCluster" && about === name && isSame;
 }
 
 function kept(many: Many, isWanted: (each: Values) => boolean): Many {

@@ -138,7 +138,7 @@ async function versionOf(context: Context): Promise<string> {
       JSON.parse(await context.connect().client.raw("GET", "/version", { signal: context.signal })).gitVersion,
     );
   } catch (thrown) {
-    return whyNot(thrown);
+    return thrown instanceof SyntaxError ? "the answer to /version is not JSON" : whyNot(thrown);
   }
 }
 

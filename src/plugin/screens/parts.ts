@@ -5,7 +5,7 @@ import { type ClusterPicture, those } from "../picture.ts";
 
 /** Time before the end of a certificate at which it is marked. The operator renews certificates long before. */
 const SOON_MS = 7 * 24 * 3_600_000;
-/** Certificates with a place on the line; the ones that end first. */
+/** Most certificates on the line; the first to expire are shown. */
 const MOST_CERTIFICATES = 4;
 
 /** The last good backup, the next one and the archive, of all schedules of the cluster. */
