@@ -3,7 +3,7 @@ import { REPOSITORY } from "#api/v1beta1/pod-schema.ts";
 import { Failure } from "../failure.ts";
 import { run } from "../run.ts";
 
-// Wishes that a release refuses before it makes anything.
+// Checks of arguments before a release writes anything.
 
 /** Versions as Helm wants them, without build metadata, which tags of images cannot have: https://semver.org */
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;

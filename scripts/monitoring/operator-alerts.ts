@@ -113,7 +113,7 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     name: "EtcdQuarantinedClaimsGrow",
     severity: "warning",
     for: "15m",
-    // The first claim has no sample a day ago. Nor have old claims of a Prometheus that was installed today.
+    // No sample a day ago: the claim is the first, or Prometheus was installed today.
     expr: `${claims} > max ${BY_NAME} (etcd_operator_quarantined_claims offset 1d) or ${claims} and time() - ${oldestClaim} < 86400`,
     summary: "The number of quarantined claims has grown within a day.",
     description: `${OF_CLUSTER} has {{ $value }} quarantined claims, more than a day ago.`,
@@ -194,7 +194,7 @@ const OPERATOR_ALERTS: readonly Alert[] = [
     name: "EtcdOperatorPassesFail",
     severity: "warning",
     for: "15m",
-    // One object fails twice a minute at most. So three fail, or most objects of a small installation.
+    // Three failed passes a minute, or more than half of the passes of a small installation.
     expr: `${failedPasses} > 0.05 or ${failedPasses} / ${passes("")} > 0.5`,
     summary: "Passes of the operator fail.",
     description: "Passes of the controller {{ $labels.controller }} end with an error, or cannot observe the object.",

@@ -57,7 +57,7 @@ export const REASONS = {
     "The operator cannot reach the members, though their pods are ready: it does not know their state.",
   CorruptionAlarm: "etcd has raised the alarm CORRUPT: until the member is replaced, it refuses every read and write.",
   NoSpaceAlarm:
-    "etcd has raised the alarm NOSPACE: it refuses every write until its database is smaller than its quota.",
+    "etcd has raised the alarm NOSPACE: it refuses every write until a person makes room and disarms the alarm.",
   BackedUp: "The latest run of every schedule of the cluster left a good backup; the message names it.",
   BackupMissing:
     "A schedule of the cluster left no good backup, or cannot make one; the message states which schedule, and why.",

@@ -12,7 +12,7 @@ import type { KubeClient } from "#kube/client.ts";
 // How does it come back? The process ends when it has the right, and is started again with that namespace.
 
 /**
- * Time of refusals in milliseconds after which the right is taken to be missing. An API server that starts refuses
+ * Milliseconds of refusals after which the right counts as missing. An API server that starts refuses
  * requests for moments, until it has read its RBAC objects.
  */
 const REFUSED_MS = 10_000;

@@ -14,7 +14,7 @@ export function timeInName(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 19).replaceAll("-", "").replaceAll(":", "").replace("T", "-");
 }
 
-/** An EtcdBackup of the cluster, as one of its schedules would make it. Retention ignores it: it has no label of it. */
+/** An EtcdBackup of the cluster, as one of its schedules would make it. It lacks the schedule's label, so retention ignores it. */
 export function backupDraft(
   cluster: string,
   schedules: readonly Values[],

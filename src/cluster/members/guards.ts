@@ -43,7 +43,7 @@ function givesVote(step: ClusterStep): boolean {
 
 /**
  * No change of membership leaves fewer healthy voters than a quorum, or removes the last spare one, unless fewer than
- * three members are wanted. Removing a voter that has been sick for a while takes none away.
+ * three members are wanted. A voter that was unhealthy for long counts as lost already.
  */
 export const keepQuorum: ClusterGuard = {
   name: "keep-quorum",

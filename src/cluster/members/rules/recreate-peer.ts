@@ -7,8 +7,7 @@ import type { ClusterRule } from "#cluster/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * Recreates the missing EtcdPeer of a member, fenced: it returns with the data on its claim or not at all. One that a
- * guard blocks does not block the others, which may be the quorum without it.
+ * Recreates the missing EtcdPeer of a member, fenced: it returns with the data on its claim or not at all. A blocked EtcdPeer does not block the others: they may form the quorum.
  */
 export const recreatePeer: ClusterRule = {
   name: "recreate-peer",
