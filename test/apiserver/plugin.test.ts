@@ -130,8 +130,9 @@ test("with the right to clusters alone, status shows the cluster and what it cou
   await install(admin, { apiVersion: `${RBAC}/v1`, kind: "RoleBinding", metadata, roleRef, subjects });
   await vi.waitFor(async () => expect((await run("visitor", "status", "well")).code).toBe(0), { timeout: 30_000 });
   const { out } = await run("visitor", "status", "well");
-  for (const what of ["The schedules of the cluster", "Its users", "Its events"])
+  for (const what of ["The peers of the cluster", "The schedules of the cluster"])
     expect(out).toContain(`${what} cannot be read: `);
+  expect(out).toContain("Also unread: Its users, Its events; -o json has the reasons.\n");
   const orphans = await run("visitor", "list", "--orphans");
   expect(orphans.err).toMatch(/^The claims, for --orphans, cannot be read: .*persistentvolumeclaims/);
   const report = await run("visitor", "report", "well", "-o", join(folder, "poor.tgz"));
