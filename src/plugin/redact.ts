@@ -5,7 +5,7 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const REMOVED = "[removed]";
 /** Fields with texts that may be secret by their name. */
 const SECRET_FIELD = /password|passphrase|token$|secretkey|privatekey|authorization/i;
-/** Field names that end like a secret and only name an object or a setting. */
+/** Field names that end like a secret and only name an object or a setting. `token` of an EtcdPeer is no secret. */
 const PLAIN_FIELD = /^(?:automountServiceAccountToken|secretName|clusterToken|token)$/;
 /** Objects deeper than this are cut: an API server accepts deep ones. */
 const MOST_DEPTH = 64;
