@@ -497,7 +497,7 @@ const cases: readonly Case[] = [
     ready: [
       "False",
       "UpdateStopped",
-      /^the update has stopped, because my-etcd-2 did not come up: it ended; edit its pods or etcd settings to start another$/,
+      /^the update has stopped, because my-etcd-2 did not come up: it ended; to start another update, edit what members run, such as spec.version or spec.podTemplate$/,
     ],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "UpdateStopped"],

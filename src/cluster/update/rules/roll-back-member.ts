@@ -34,7 +34,7 @@ export const rollBackMember: ClusterRule = {
     const first = possibleOne(snapshot, back(tried)) ?? firstPossible(snapshot, back(blamed));
     if (first !== undefined) return first;
     return notice(
-      `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; edit its pods or etcd settings to start another`,
+      `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; to start another update, edit what members run, such as spec.version or spec.podTemplate`,
     );
   },
 };
