@@ -24,6 +24,7 @@ import { CLUSTER_INDEX } from "#cluster/observe/cached-parts.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
+  type AnyResource,
   JOBS,
   type KubeObject,
   NETWORK_POLICIES,
@@ -161,6 +162,11 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, { shard
       },
     }),
   };
+}
+
+/** Kinds that the caches list and watch. */
+export function cachedKinds(client: KubeClient, clock: Clock, log: Log): readonly AnyResource[] {
+  return Object.values(createCaches(client, clock, log)).map(({ resource }) => resource);
 }
 
 /** Labels by which indexes find an object that is too large. */
