@@ -14,7 +14,7 @@ import { conversionPolicy } from "./conversion-policy.ts";
 import { definitionsPolicy } from "./definitions-policy.ts";
 import { leaseFlow } from "./lease-flow.ts";
 import { marksPolicy } from "./marks-policy.ts";
-import { LABELS, type Manifest, OPERATOR_NAMESPACE, OPERATOR_USER, own } from "./own.ts";
+import { KEPT_BY_GITOPS, LABELS, type Manifest, OPERATOR_NAMESPACE, OPERATOR_USER, own } from "./own.ts";
 import { peopleRoles } from "./people-roles.ts";
 import { rights, type SecretsReach } from "./rights.ts";
 import { schedulePolicy } from "./schedule-policy.ts";
@@ -42,7 +42,11 @@ const LEAVING_SECONDS = 3;
 
 /** CustomResourceDefinitions of the operator. */
 export function crdManifests(): Manifest[] {
-  return customResourceDefinitions(OPERATOR_NAMESPACE) as unknown as Manifest[];
+  return (customResourceDefinitions(OPERATOR_NAMESPACE) as unknown as Manifest[]).map(kept);
+}
+
+function kept<T extends { readonly metadata: object }>(object: T): T {
+  return { ...object, metadata: { ...object.metadata, annotations: KEPT_BY_GITOPS } };
 }
 
 /**
@@ -71,7 +75,7 @@ export function operatorManifests(
     ...(admissionPolicy(OPERATOR_USER, image, repositories, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     ...(marksPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
-    ...(definitionsPolicy(LABELS) as unknown as Manifest[]),
+    ...(definitionsPolicy(LABELS) as unknown as Manifest[]).map(kept),
     ...(schedulePolicy(LABELS) as unknown as Manifest[]),
     leaseFlow(),
     {

@@ -4,7 +4,7 @@ import { ETCD_REPOSITORY, OPERATOR } from "#api/names.ts";
 import { isSameData } from "#base/hash.ts";
 import { DEFINITIONS_POLICY } from "../definitions-policy.ts";
 import { crdManifests, operatorManifests } from "../manifests.ts";
-import { type Manifest, OPERATOR_NAMESPACE } from "../own.ts";
+import { KEPT_BY_GITOPS, type Manifest, OPERATOR_NAMESPACE } from "../own.ts";
 import { peopleRoles } from "../people-roles.ts";
 import { secretsEverywhere, secretsIn } from "../rights.ts";
 import { chartYaml, valuesYaml } from "./files.ts";
@@ -83,10 +83,13 @@ const moreArgs: Block = (indent) => {
   ].join("\n");
 };
 
-/** Helm keeps the definitions. Otherwise it asks to delete them, which the policy refuses without a further annotation. */
+/** Annotations by which Helm, Argo CD and Flux keep an object. */
+const KEPT = { ...KEPT_BY_GITOPS, "helm.sh/resource-policy": "keep" };
+
+/** Keeps the definitions. Otherwise Helm asks to delete them, which the policy refuses without a further annotation. */
 const crdAnnotations: Block = (indent) => {
   const space = " ".repeat(indent);
-  const keep = `${space}annotations:\n${space}  helm.sh/resource-policy: keep\n`;
+  const keep = stringify({ annotations: KEPT }, { lineWidth: 0 }).replaceAll(/^(?=.)/gm, space);
   return `${space}{{- if .Values.crds.keep }}\n${keep}${space}{{- end }}\n`;
 };
 
@@ -226,10 +229,7 @@ function templates(): Map<string, string> {
 /** Objects that protect the definitions stay with them when the release is uninstalled. */
 function keptIfNeeded(object: Manifest): Manifest {
   if (object.metadata.name !== DEFINITIONS_POLICY) return object;
-  return {
-    ...object,
-    metadata: { ...object.metadata, annotations: { "helm.sh/resource-policy": "keep" } } as Manifest["metadata"],
-  };
+  return { ...object, metadata: { ...object.metadata, annotations: KEPT } as Manifest["metadata"] };
 }
 
 /** Whether the object is one of these with another content. */

@@ -17,7 +17,7 @@ import { NOT_DELETED } from "../../scripts/definitions-policy.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 import { dashboardsConfigMap } from "../../scripts/monitoring/dashboards.ts";
 import { prometheusRule } from "../../scripts/monitoring/rules.ts";
-import type { Manifest } from "../../scripts/own.ts";
+import { KEPT_BY_GITOPS, type Manifest } from "../../scripts/own.ts";
 import { secretsIn } from "../../scripts/rights.ts";
 import { readFlags } from "../../src/bin/flags.ts";
 import { readSelfTestFlags } from "../../src/bin/self-test.ts";
@@ -214,7 +214,7 @@ interface DeploymentSpec {
 }
 
 test.each([
-  { crds: { keep: true }, annotations: { [KEEP]: "keep" } },
+  { crds: { keep: true }, annotations: { ...KEPT_BY_GITOPS, [KEEP]: "keep" } },
   { crds: { keep: false }, annotations: undefined },
 ])("definitions have the annotations $annotations with $crds", async ({ crds, annotations }) => {
   const definitions = (await rendered({ crds })).filter(({ kind }) => kind === "CustomResourceDefinition");

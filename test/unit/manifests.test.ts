@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { ETCD_REPOSITORY } from "#api/names.ts";
-import { operatorManifests } from "../../scripts/manifests.ts";
+import { chartFiles } from "../../scripts/chart/chart.ts";
+import { DEFINITIONS_POLICY } from "../../scripts/definitions-policy.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 
 const MIRRORS = ["registry.example/etcd", "localhost:5000/etcd"] as const;
 
@@ -21,4 +23,29 @@ test("with mirrors the operator takes etcd's images from the first, and Jobs may
   const text = JSON.stringify(operatorManifests("operator:1", "everywhere", MIRRORS));
   expect(text).toContain("image is from registry.example/etcd or localhost:5000/etcd");
   expect(text).not.toContain(ETCD_REPOSITORY);
+});
+
+test("Argo CD and Flux keep the definitions with their policy and its binding, and nothing else", () => {
+  const keeps = ({ metadata }: { metadata: object }) => {
+    const { annotations } = metadata as { annotations?: Readonly<Record<string, string>> };
+    return (
+      annotations?.["argocd.argoproj.io/sync-options"] === "Prune=false,Delete=false" &&
+      annotations["kustomize.toolkit.fluxcd.io/prune"] === "disabled"
+    );
+  };
+  const kept = [...crdManifests(), ...operatorManifests("operator:1")].filter(keeps);
+  expect(kept.slice(-2).map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+    `ValidatingAdmissionPolicy ${DEFINITIONS_POLICY}`,
+    `ValidatingAdmissionPolicyBinding ${DEFINITIONS_POLICY}`,
+  ]);
+  expect(kept.slice(0, -2)).toEqual(crdManifests());
+});
+
+test("the chart has the same annotations, with Helm's", () => {
+  const files = chartFiles("1.2.3", "operator:1");
+  const text = [...files.values()].join("");
+  const all = [
+    ...text.matchAll(/sync-options: Prune=false,Delete=false\n.*prune: disabled\n.*resource-policy: keep\n/g),
+  ];
+  expect(all).toHaveLength(crdManifests().length + 2);
 });
