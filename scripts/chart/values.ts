@@ -11,6 +11,11 @@ const list = z.array(map);
 /** A repository as in an image reference, without tag. */
 const repository = z.string().regex(/^[a-z0-9.:[\]-]+(\/[a-z0-9._-]+)*$/);
 
+/** A tag of images, which an admission policy quotes: https://github.com/opencontainers/distribution-spec */
+const TAG = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
+/** Empty, or a DNS subdomain, as most names in Kubernetes are. */
+const NAME_OR_EMPTY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/;
+
 const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 /** A flag with a duration; empty leaves it out. */
 const duration = z.union([z.literal(""), z.string().regex(DURATION)]).default("");
@@ -18,6 +23,9 @@ const duration = z.union([z.literal(""), z.string().regex(DURATION)]).default(""
 const count = (max: number) => z.int().min(0).max(max).default(0);
 /** Name of a namespace. */
 const namespace = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+
+/** Namespaces, each named once: the chart renders objects for each. */
+const namespaces = z.array(namespace).meta({ uniqueItems: true });
 
 /** Labels by which a Prometheus selects an object. @param what the object, in the description */
 const labels = (what: string) =>
@@ -33,7 +41,7 @@ export function valuesSchema(image: string) {
         repository: repository.default(image.slice(0, colon)).describe("Repository of the operator's image."),
         tag: z
           .string()
-          .min(1)
+          .regex(TAG)
           .default(image.slice(colon + 1))
           .describe("Tag of the image."),
         digest: z
@@ -93,15 +101,14 @@ export function valuesSchema(image: string) {
     nodeSelector: z.record(z.string(), z.string()).default({}).describe("Labels of nodes for the operator's pods."),
     tolerations: list.default([]).describe("Added to the tolerations that evict pods from lost nodes early."),
     affinity: map.default({}).describe("Replaces the affinity by which replicas run on different nodes."),
-    watchNamespaces: z
-      .array(namespace)
+    watchNamespaces: namespaces
       .max(MAX_NAMESPACES)
+      .meta({ uniqueItems: true })
       .default([])
       .describe(
         "The only namespaces in which the operator reads and manages objects; they must exist. It gets Roles there. Empty: all.",
       ),
-    secretsOf: z
-      .array(namespace)
+    secretsOf: namespaces
       .default([])
       .describe(
         "Namespaces in which the operator may read and write Secrets of clusters; they must exist. Empty: all that it watches.",
@@ -163,7 +170,11 @@ export function valuesSchema(image: string) {
           .default("")
           .describe("Namespace of the test's EtcdCluster. Empty: the first of watchNamespaces, or the release's."),
         timeout: z.string().regex(DURATION).default("5m").describe("Time until the EtcdCluster must be Ready."),
-        storageClassName: z.string().default("").describe("Storage class of its member. Empty: the default class."),
+        storageClassName: z
+          .string()
+          .regex(NAME_OR_EMPTY)
+          .default("")
+          .describe("Storage class of its member. Empty: the default class."),
       })
       .prefault({})
       .describe("`helm test` makes an EtcdCluster of one member, waits until it is Ready, and deletes it."),

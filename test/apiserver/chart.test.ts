@@ -269,7 +269,10 @@ describe.each(RELEASES)("%s refuses", (release) => {
     ["an argument that is no flag", { extraArgs: ["shards=3"] }, "extraArgs"],
     ["no repository of etcd's images", { etcdRepositories: [] }, "etcdRepositories"],
     ["a name that no namespace has", { watchNamespaces: ["Shop"] }, "watchNamespaces"],
+    ["a namespace twice", { secretsOf: ["shop", "shop"] }, "secretsOf"],
     ["a digest that is none", { image: { digest: "sha256:1" } }, "digest"],
+    ["a tag that ends a text in the admission policy", { image: { tag: "1' || 'a' == 'a" } }, "tag"],
+    ["a name that no storage class has", { test: { storageClassName: "Fast" } }, "storageClassName"],
   ])("%s, and names it", async (_, values, named) => {
     await expect(rendered(values, release)).rejects.toThrow(named);
   });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ETCD_REPOSITORY } from "#api/names.ts";
 import { chartFiles } from "../../scripts/chart/chart.ts";
 import { DEFINITIONS_POLICY } from "../../scripts/definitions-policy.ts";
@@ -48,4 +48,29 @@ test("the chart has the same annotations, with Helm's", () => {
     ...text.matchAll(/sync-options: Prune=false,Delete=false\n.*prune: disabled\n.*resource-policy: keep\n/g),
   ];
   expect(all).toHaveLength(crdManifests().length + 2);
+});
+
+describe("the chart's schema of values", () => {
+  const { properties } = JSON.parse(chartFiles("1.2.3", "operator:1").get("values.schema.json") ?? "");
+
+  test.each([
+    [
+      "image.tag",
+      ["0.2.0", "_a.B-1", "a".repeat(128)],
+      ["", ".a", "a'b", "a/b", "a@b", "a:b", "a\nb", "a".repeat(129)],
+    ],
+    ["test.storageClassName", ["", "fast", "a.b-c.example"], ["Fast", "-a", "a b", "a'", "a\nb", "a".repeat(254)]],
+  ])("%s is a name that a text can contain", (path, right, wrong) => {
+    const [parent = "", name = ""] = path.split(".");
+    const { pattern } = properties[parent].properties[name];
+    for (const each of right) expect(each).toMatch(new RegExp(pattern));
+    for (const each of wrong) expect(each).not.toMatch(new RegExp(pattern));
+  });
+
+  test.each(["watchNamespaces", "secretsOf"])(
+    "%s names a namespace once: it makes objects of the same name",
+    (list) => {
+      expect(properties[list].uniqueItems).toBe(true);
+    },
+  );
 });
