@@ -2,10 +2,13 @@ import { resolve } from "node:path";
 import { OPERATOR } from "#api/names.ts";
 import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
+import { bundlePrograms } from "../operator-image.ts";
 import { stepsOn } from "../progress.ts";
 import { ARTIFACTS } from "../release/artifacts.ts";
 import { changes } from "../release/changelog.ts";
 import { checkedDocs, checkedRepository, checkedVersion, checkFolder, commitOf } from "../release/checks.ts";
+import { checkPackages } from "../release/packages.ts";
+import { partsOf } from "../release/parts.ts";
 import { writeRelease } from "../release/release.ts";
 
 const USAGE = `Writes a release into a folder: manifests, Helm chart, kustomize base, image for amd64 and arm64, SBOMs, provenance and
@@ -39,11 +42,16 @@ async function main(argv: readonly string[]): Promise<void> {
   const commit = await commitOf(root, values["allow-dirty"], process.env.SOURCE_DATE_EPOCH);
   const source = values.source === undefined ? {} : { source: values.source };
   const docs = values.docs === undefined ? {} : { docs: checkedDocs(values.docs) };
-  await writeRelease(
-    { root, folder, version, image, ...commit, ...source, ...docs },
-    ARTIFACTS,
-    stepsOn(process.stderr),
-  );
+  const step = stepsOn(process.stderr);
+  const programs = await step("programs from the packages of package-lock.json", async (note) => {
+    note("bundling");
+    const made = await bundlePrograms(root);
+    note("comparing with a new npm ci");
+    await checkPackages(root, made.sources);
+    return made;
+  });
+  const parts = partsOf(root, programs.sources);
+  await writeRelease({ root, folder, version, image, programs, parts, ...commit, ...source, ...docs }, ARTIFACTS, step);
   console.log(folder);
 }
 

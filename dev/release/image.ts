@@ -1,10 +1,9 @@
 import { OPERATOR } from "#api/names.ts";
 import { type Architecture, timestamp, writeImageIndex } from "../image.ts";
-import { bundlePrograms, contentOf } from "../operator-image.ts";
+import { contentOf } from "../operator-image.ts";
 import { pinnedBase } from "../pinned/base.ts";
 import type { Note } from "../progress.ts";
 import { cycloneDx } from "./cyclonedx.ts";
-import { partsOf } from "./parts.ts";
 import { provenance } from "./provenance.ts";
 import { type Release, writeText } from "./release.ts";
 import { spdx } from "./spdx.ts";
@@ -20,11 +19,9 @@ const SBOMS = {
  * statement as referrers.
  */
 export async function writeReleaseImage(release: Release, note: Note): Promise<void> {
-  const { root, folder, version, image } = release;
-  note("bundling");
-  const programs = await bundlePrograms(root);
+  const { root, folder, version, image, programs, parts } = release;
   const sboms = Object.entries(SBOMS).map(([type, { file, make }]) => {
-    const text = make(release, partsOf(root, programs.sources));
+    const text = make(release, parts);
     writeText(release, file, text);
     return { type, content: Buffer.from(text) };
   });

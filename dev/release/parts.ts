@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PackageURL } from "packageurl-js";
+import { Failure } from "../failure.ts";
 import type { Architecture } from "../image.ts";
 import { packageOf } from "../licenses.ts";
 import { type DebianPackage, debianPackages, debianRelease } from "../pinned/debian.ts";
@@ -27,6 +28,7 @@ const ARCHITECTURES: readonly Architecture[] = ["amd64", "arm64"];
  * All packages in the image.
  * @param root the repository
  * @param sources bundled source files, as paths from the repository
+ * @throws Failure when package-lock.json does not have an installed package, or has no hash of it
  */
 export function partsOf(root: string, sources: readonly string[]): readonly Part[] {
   const folders = new Set(sources.flatMap((source) => packageOf(source) ?? []));
@@ -47,10 +49,15 @@ function npmPart(root: string, folder: string): Part {
     license?: string;
   };
   const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
-    packages: Record<string, { readonly integrity: string }>;
+    packages: Record<string, { readonly version?: string; readonly integrity?: string } | undefined>;
   };
   // The folder may be a link to another clone's.
-  const integrity = packages[folder.slice(folder.indexOf("node_modules/"))]?.integrity ?? "";
+  const locked = packages[folder.slice(folder.indexOf("node_modules/"))];
+  const integrity = locked?.integrity;
+  if (locked?.version !== version || integrity === undefined)
+    throw new Failure(
+      `${folder} has ${name} ${version}, and package-lock.json has ${locked?.version ?? "none"} there, ${integrity === undefined ? "without" : "with"} a hash. Run npm ci. If the hash is missing, write package-lock.json again.`,
+    );
   const [scope, short] = name.startsWith("@") ? name.split("/") : [undefined, name];
   const purl = new PackageURL("npm", scope, short ?? name, version, undefined, undefined).toString();
   return { name, version, purl, ...(license === undefined ? {} : { license }), hash: sha512(integrity) };

@@ -1,5 +1,4 @@
 import { GROUP } from "#api/names.ts";
-import { partsOf } from "./parts.ts";
 import type { HashedFile, Release } from "./release.ts";
 
 /**
@@ -7,7 +6,9 @@ import type { HashedFile, Release } from "./release.ts";
  * same commit gives the same statement. It proves something only when it is signed.
  */
 export function provenance(release: Release, subjects: readonly HashedFile[]) {
-  const { root, version, image, commit, isDirty, source } = release;
+  const { version, image, commit, isDirty, source, docs, parts } = release;
+  // The variable of the same name gives these times again, whether it was set or the commit's time was taken.
+  const SOURCE_DATE_EPOCH = String(release.created.getTime() / 1000);
   return {
     _type: "https://in-toto.io/Statement/v1",
     subject: subjects.map(({ name, sha256 }) => ({ name, digest: { sha256 } })),
@@ -15,10 +16,10 @@ export function provenance(release: Release, subjects: readonly HashedFile[]) {
     predicate: {
       buildDefinition: {
         buildType: `https://${GROUP}/release/v1`,
-        externalParameters: { version, image, isDirty },
+        externalParameters: { version, image, source, docs, isDirty, SOURCE_DATE_EPOCH },
         resolvedDependencies: [
           { ...(source === undefined ? {} : { uri: `git+${source}` }), digest: { gitCommit: commit } },
-          ...partsOf(root, []).map(({ purl, hash }) => ({
+          ...parts.map(({ purl, hash }) => ({
             uri: purl,
             digest: { [hash.algorithm.replace("-", "").toLowerCase()]: hash.hex },
           })),

@@ -14,6 +14,7 @@ import { changesOf } from "./changelog.ts";
 import { cycloneDx } from "./cyclonedx.ts";
 import { kustomizeFiles, monitoringFiles, writeKustomize } from "./kustomize.ts";
 import { writeChart, writeManifests } from "./manifests.ts";
+import { differentFiles } from "./packages.ts";
 import { type Part, partsOf } from "./parts.ts";
 import { provenance } from "./provenance.ts";
 import { type Release, writeRelease, writeText } from "./release.ts";
@@ -23,8 +24,12 @@ const folder = mkdtempSync(join(tmpdir(), "release-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const IMAGE = "registry.test:5000/operator:1.2.3";
+/** Bundled source files, as of two packages. */
+const SOURCES = ["src/bin/operator.ts", "node_modules/yaml/dist/index.js", "node_modules/@bufbuild/protobuf/x.js"];
 const release: Release = {
   root: process.cwd(),
+  programs: { sources: SOURCES, files: [] },
+  parts: partsOf(process.cwd(), SOURCES),
   folder,
   version: "1.2.3",
   image: IMAGE,
@@ -140,8 +145,7 @@ test("alerts link to the documentation of the release", () => {
 });
 
 describe("SBOM:", () => {
-  const sources = ["src/bin/operator.ts", "node_modules/yaml/dist/index.js", "node_modules/@bufbuild/protobuf/x.js"];
-  const parts = partsOf(process.cwd(), sources);
+  const { parts } = release;
 
   test("it has the bundled npm packages, Node and Debian's libraries, each with a hash", () => {
     const purls = parts.map(({ purl }) => purl);
@@ -155,8 +159,23 @@ describe("SBOM:", () => {
     for (const { hash } of parts) expect(hash.hex).toMatch(hash.algorithm === "SHA-512" ? /^.{128}$/ : /^.{64}$/);
   });
 
+  test("a package of another version than in package-lock.json is refused, and one without hash", () => {
+    const root = join(folder, "lock-root");
+    const locked = (packages: object) => {
+      writeText({ folder: root }, "node_modules/a/package.json", '{ "name": "a", "version": "1.0.0" }');
+      const others = JSON.parse(readFileSync("package-lock.json", "utf8")).packages;
+      writeText({ folder: root }, "package-lock.json", JSON.stringify({ packages: { ...others, ...packages } }));
+      return partsOf(root, ["node_modules/a/b.js"]).find(({ name }) => name === "a");
+    };
+    const integrity = "sha512-AAAA";
+    expect(locked({ "node_modules/a": { version: "1.0.0", integrity } })?.hash.hex).toBe("000000");
+    expect(() => locked({ "node_modules/a": { version: "1.0.1", integrity } })).toThrow("node_modules/a has a 1.0.0");
+    expect(() => locked({ "node_modules/a": { version: "1.0.0" } })).toThrow("without a hash");
+    expect(() => locked({})).toThrow("package-lock.json has none there");
+  });
+
   test("a package in two folders is one part", () => {
-    expect(partsOf(process.cwd(), [...sources, "./node_modules/yaml/dist/other.js"])).toEqual(parts);
+    expect(partsOf(process.cwd(), [...SOURCES, "./node_modules/yaml/dist/other.js"])).toEqual(parts);
     const purls = parts.map(({ purl }) => purl);
     expect(new Set(purls).size).toBe(purls.length);
   });
@@ -197,17 +216,40 @@ describe("SBOM:", () => {
   });
 });
 
-test("the provenance statement names commit, image and pinned packages, and no time", () => {
-  const statement = provenance({ ...release, source: "https://forge.test/operator" }, [{ name: "a", sha256: "0" }]);
+test("the provenance statement names commit, options and all packages of the image", () => {
+  const options = { source: "https://forge.test/operator", docs: "https://docs.test" };
+  const statement = provenance({ ...release, ...options }, [{ name: "a", sha256: "0" }]);
   expect(statement).toMatchObject({
     subject: [{ name: "a", digest: { sha256: "0" } }],
     predicateType: "https://slsa.dev/provenance/v1",
-    predicate: { buildDefinition: { externalParameters: { version: "1.2.3", image: IMAGE, isDirty: false } } },
+  });
+  expect(statement.predicate.buildDefinition.externalParameters).toEqual({
+    ...{ version: "1.2.3", image: IMAGE, ...options, isDirty: false, SOURCE_DATE_EPOCH: "1795946400" },
   });
   const [commit, ...others] = statement.predicate.buildDefinition.resolvedDependencies;
   expect(commit).toEqual({ uri: "git+https://forge.test/operator", digest: { gitCommit: release.commit } });
-  expect(others).toHaveLength(14);
-  expect(JSON.stringify(statement)).not.toContain("2026-");
+  expect(others.map(({ uri }) => uri)).toEqual(release.parts.map(({ purl }) => purl));
+});
+
+test("edited and unknown files of bundled packages are found", () => {
+  const [root, fresh] = [join(folder, "edited"), join(folder, "fresh")];
+  for (const each of [root, fresh]) {
+    writeText({ folder: each }, "LICENSE", "own");
+    const files = { "package.json": '{ "name": "a" }', LICENSE: "theirs", "b.js": "1", "c.js": "1" };
+    for (const [path, text] of Object.entries(files)) writeText({ folder: each }, `node_modules/a/${path}`, text);
+  }
+  const found = () => differentFiles(root, fresh, ["src/own.ts", "node_modules/a/b.js"]);
+  writeText({ folder: root }, "node_modules/a/c.js", "not bundled");
+  expect(found()).toEqual([]);
+  for (const path of ["b.js", "package.json", "LICENSE"]) {
+    const file = `node_modules/a/${path}`;
+    const before = readFileSync(join(root, file));
+    writeText({ folder: root }, file, path === "package.json" ? '{ "name": "a", "license": "MIT" }' : "edited");
+    expect(found()).toEqual([file]);
+    writeText({ folder: root }, file, before);
+  }
+  rmSync(join(fresh, "node_modules/a/b.js"));
+  expect(found()).toEqual(["node_modules/a/b.js"]);
 });
 
 describe("changes:", () => {

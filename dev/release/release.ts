@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import { createReadStream, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
+import type { Programs } from "../operator-image.ts";
 import type { Note, Step } from "../progress.ts";
+import type { Part } from "./parts.ts";
 import { provenance } from "./provenance.ts";
 
 /** What a release is made of, and where it is written. */
@@ -21,6 +23,10 @@ export interface Release {
   readonly isDirty: boolean;
   /** Time in all files: the commit's, unless SOURCE_DATE_EPOCH is set. */
   readonly created: Date;
+  /** Operator and agent, for the image. */
+  readonly programs: Programs;
+  /** Others' packages in the image. */
+  readonly parts: readonly Part[];
   /** Address of the repository for people. */
   readonly source?: string;
   /** Address of the site with the documentation, without a slash at its end. Default: a reserved name. */
