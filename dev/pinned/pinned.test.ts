@@ -100,6 +100,7 @@ describe("Node in the cache:", () => {
 
   beforeAll(() => {
     vi.stubEnv("XDG_CACHE_HOME", join(folder, "cache"));
+    vi.stubEnv("TMPDIR", folder);
     mkdirSync(join(source, "package/bin"), { recursive: true });
     writeFileSync(join(source, "package/bin/node"), "node");
     execFileSync("tar", ["-czf", packed, "-C", source, "package"]);

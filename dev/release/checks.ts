@@ -27,11 +27,15 @@ export function checkedRepository(text: string): string {
   );
 }
 
-/** Address of a site. @throws Failure when the text is no https URL, or one with a slash at its end */
-export function checkedDocs(text: string): string {
+/**
+ * Address of a site or folder.
+ * @param option that has the text
+ * @throws Failure when the text is no https URL, or one with a slash at its end
+ */
+export function checkedUrl(option: string, text: string): string {
   if (/^https:\/\/[a-z0-9.-]+(:\d+)?(\/[A-Za-z0-9._~-]+)*$/.test(text)) return text;
   throw new Failure(
-    `--docs is "${text}"; it must be an https URL without a slash at its end, such as https://docs.example/etcd.`,
+    `${option} is "${text}"; it must be an https URL without a slash at its end, such as https://docs.example/etcd.`,
   );
 }
 

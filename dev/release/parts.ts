@@ -6,6 +6,7 @@ import type { Architecture } from "../image.ts";
 import { packageOf } from "../licenses.ts";
 import { type DebianPackage, debianPackages, debianRelease } from "../pinned/debian.ts";
 import { type NodePackage, nodePackage } from "../pinned/node.ts";
+import { NODE_VERSION, type Platform } from "../plugin/platforms.ts";
 
 // Others' software in the operator's image, for its SBOMs and its provenance.
 
@@ -25,16 +26,24 @@ export interface Part {
 const ARCHITECTURES: readonly Architecture[] = ["amd64", "arm64"];
 
 /**
- * All packages in the image.
+ * All packages in the image, and Node of the plugin.
  * @param root the repository
  * @param sources bundled source files, as paths from the repository
+ * @param platforms those of the plugin
  * @throws Failure when package-lock.json does not have an installed package, or has no hash of it
  */
-export function partsOf(root: string, sources: readonly string[]): readonly Part[] {
+export function partsOf(
+  root: string,
+  sources: readonly string[],
+  platforms: readonly Platform[] = [],
+): readonly Part[] {
   const folders = new Set(sources.flatMap((source) => packageOf(source) ?? []));
   const parts = [
     ...[...folders].map((folder) => npmPart(root, folder)),
     ...ARCHITECTURES.map((architecture) => nodePart(nodePackage(root, architecture))),
+    ...platforms.map(({ package: name, arch, integrity }) =>
+      nodePart({ name, version: NODE_VERSION, architecture: arch, integrity }),
+    ),
     ...debianPackages().map(debianPart),
   ];
   // A package may be installed in several folders.
@@ -63,7 +72,7 @@ function npmPart(root: string, folder: string): Part {
   return { name, version, purl, ...(license === undefined ? {} : { license }), hash: sha512(integrity) };
 }
 
-function nodePart({ name, version, architecture, integrity }: NodePackage): Part {
+function nodePart({ name, version, architecture, integrity }: Omit<NodePackage, "pinnedIn">): Part {
   const qualifiers = { arch: architecture };
   return {
     name: `node (${architecture})`,

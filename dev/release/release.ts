@@ -3,6 +3,7 @@ import { createReadStream, mkdirSync, readdirSync, writeFileSync } from "node:fs
 import { dirname, join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Programs } from "../operator-image.ts";
+import type { Platform } from "../plugin/platforms.ts";
 import type { Note, Step } from "../progress.ts";
 import type { Part } from "./parts.ts";
 import { provenance } from "./provenance.ts";
@@ -27,6 +28,13 @@ export interface Release {
   readonly programs: Programs;
   /** Others' packages in the image. */
   readonly parts: readonly Part[];
+  /** Others' packages in all files of the release. */
+  readonly inputs: readonly Part[];
+  readonly plugin: {
+    readonly platforms: readonly Platform[];
+    /** Address of the folder from which its archives will be downloaded. Default: there is no manifest for Krew. */
+    readonly url?: string;
+  };
   /** Address of the repository for people. */
   readonly source?: string;
   /** Address of the site with the documentation, without a slash at its end. Default: a reserved name. */

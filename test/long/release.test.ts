@@ -37,6 +37,7 @@ function digest(): string {
 test("every file has its checksum", async () => {
   const { stdout } = await run("env", ["-C", folder, "sha256sum", "--check", "SHA256SUMS"]);
   expect(stdout).toContain("operator.yaml: OK");
+  expect(stdout).toContain(`plugin/kubectl-etcd_${VERSION}_linux_amd64.tar.gz: OK`);
 });
 
 test("kustomize gives the objects of operator.yaml, and components change them", async () => {
