@@ -44,7 +44,7 @@ describe.each(all)("$name ($severity)", ({ name, severity, for: lasts, summary, 
 });
 
 test("each rule has a link to the entry with its name in lower case", () => {
-  const urls = ruleGroups("https://docs.example/runbooks").flatMap(({ rules }) => rules);
+  const urls = ruleGroups("https://docs.example").flatMap(({ rules }) => rules);
   for (const { alert, annotations } of urls)
-    expect(annotations.runbook_url).toBe(`https://docs.example/runbooks#${alert.toLowerCase()}`);
+    expect(annotations.runbook_url).toBe(`https://docs.example/runbooks.html#${alert.toLowerCase()}`);
 });

@@ -58,7 +58,7 @@ export const CLUSTER_REMEDIES: Readonly<Record<Reason, Care>> = {
   ),
   NoBackupDue: remedy(
     "The first backup is made when it is due. A suspended schedule makes none.",
-    "To have a backup now, create an EtcdBackup. To end a suspension, set spec.suspend of the schedule to false.",
+    "To have a backup now, create an EtcdBackup. To end a suspension, set suspend of the EtcdBackupSchedule to false.",
     "backup.md",
   ),
   BackupPending: passing("The backup runs; the upgrade begins when it is stored."),
