@@ -169,7 +169,13 @@ export function valuesSchema(image: string) {
           .union([z.literal(""), namespace])
           .default("")
           .describe("Namespace of the test's EtcdCluster. Empty: the first of watchNamespaces, or the release's."),
-        timeout: z.string().regex(DURATION).default("5m").describe("Time until the EtcdCluster must be Ready."),
+        timeout: z
+          .string()
+          .regex(DURATION)
+          .default("4m")
+          .describe(
+            "Time until the EtcdCluster must be Ready. Helm itself waits 5m; --timeout of `helm test` changes that.",
+          ),
         storageClassName: z
           .string()
           .regex(NAME_OR_EMPTY)

@@ -10,7 +10,7 @@ import { readSelfTestFlags, SELF_TEST_CLAIM, SELF_TEST_CLUSTER, selfTest } from 
 const FLAGS = { namespace: "shop", timeoutMs: 60_000, storageClass: undefined };
 
 /** An API server that reports this condition after 3 s, and holds a deleted cluster for 2 s. */
-function setup(status: "True" | "False", exists = false) {
+function setup(status: "True" | "False", exists = false, signal = new AbortController().signal) {
   const clock = new FakeClock();
   const objects = new Set<string>();
   const done: string[] = [];
@@ -22,20 +22,21 @@ function setup(status: "True" | "False", exists = false) {
       for (const name of [object.metadata.name, SELF_TEST_CLAIM]) objects.add(name);
       return Promise.resolve(object);
     },
-    find: (_kind: AnyResource, { name }: Ref) => {
+    find: (_kind: AnyResource, { name }: Ref, options: { signal: AbortSignal }) => {
+      if (options.signal.aborted) return Promise.reject(new OperatorError("Cancelled", "aborted"));
       if (!objects.has(name)) return Promise.resolve(absent);
       const conditions = clock.monotonicMs() >= readyAtMs ? [condition] : [];
       return Promise.resolve(
         present({ metadata: { name, uid: name }, status: { conditions } } as unknown as EtcdCluster),
       );
     },
-    delete: (_kind: AnyResource, { name }: Ref) => {
+    delete: (_kind: AnyResource, { name }: Ref, options: { signal: AbortSignal }) => {
+      if (options.signal.aborted) return Promise.reject(new OperatorError("Cancelled", "aborted"));
       done.push(`delete ${name}`);
       clock.after(name === SELF_TEST_CLUSTER ? 500 : 0, () => objects.delete(name));
       return Promise.resolve();
     },
   } as unknown as Pick<KubeClient, "create" | "find" | "delete">;
-  const signal = new AbortController().signal;
   return { tools: { kube, clock, print: (line: string) => void done.push(line), signal }, clock, objects, done };
 }
 
@@ -61,6 +62,18 @@ test("a cluster that does not become Ready is deleted, and the error quotes its 
     "the EtcdCluster is not Ready after 60 s: it pulls an image",
   );
   await clock.advance(70_000);
+  await run;
+  expect([...objects]).toEqual([]);
+});
+
+test("a self-test that is stopped deletes its cluster and claim, and fails", async () => {
+  const stop = new AbortController();
+  const { tools, clock, objects } = setup("False", false, stop.signal);
+  const run = expect(selfTest(tools, FLAGS)).rejects.toThrow("aborted");
+  await clock.advance(5_500);
+  expect(objects.size).toBe(2);
+  stop.abort(new OperatorError("Cancelled", "aborted"));
+  await clock.advance(10_000);
   await run;
   expect([...objects]).toEqual([]);
 });

@@ -99,7 +99,9 @@ async function untilReady({ kube, clock, signal }: Tools, { namespace, timeoutMs
   }
 }
 
-async function deleteAll({ kube, clock, signal }: Tools, { namespace }: SelfTestFlags): Promise<void> {
+/** Deletes cluster and claim, also when the test was aborted: the pod of the test may be evicted. */
+async function deleteAll({ kube, clock }: Tools, { namespace }: SelfTestFlags): Promise<void> {
+  const { signal } = new AbortController(); // Each request has its deadline, and the loop below its own.
   const untilMs = clock.monotonicMs() + DELETED_WITHIN_MS;
   // The claim last: while the member exists, the operator would create it again.
   for (const [kind, name] of [
