@@ -139,6 +139,10 @@ test("--watch-namespaces is a list of namespaces; without it all are watched", (
     );
   const names = (count: number) => Array.from({ length: count }, (_, number) => `ns-${number}`).join(",");
   expect(of(`--watch-namespaces=${names(50)}`)).toHaveLength(50);
+  expect(of(`--watch-namespaces=${names(16)}`, "--shards=3")).toHaveLength(16);
+  expect(() => of(`--watch-namespaces=${names(17)}`, "--shards=3")).toThrow(
+    "--watch-namespaces has 17 names; with --shards 3 it may have at most 16",
+  );
   expect(() => of(`--watch-namespaces=${names(51)}`)).toThrow("--watch-namespaces has 51 names; it must be 1 to 50");
 });
 

@@ -88,7 +88,7 @@ export const USAGE = `Usage: operator [flags]
   --kubeconfig FILE         kubeconfig for the API server; default: the pod's service account, or else ~/.kube/config
   --operator-namespace NAME namespace of the operator and of its lease; default: POD_NAMESPACE, or else etcd-operator-system
   --watch-namespaces NAMES  the only namespaces in which the operator reads and manages objects, with commas between them, at most
-                            ${MAX_NAMESPACES}; default: all. It needs its Role in each of them
+                            ${MAX_NAMESPACES} divided by --shards; default: all. It needs its Role in each of them
   --etcd-repository IMAGE   image of etcd, without a tag; default: ${ETCD_REPOSITORY}
   --agent-image IMAGE       the operator's own image, which the pods of backups run; default: OPERATOR_IMAGE
   --http-port PORT          serves /healthz and /readyz; default: 8080; 0 takes any free port
@@ -121,18 +121,19 @@ A DURATION is a number with a unit, or several of them: 90s, 5m, 1h30m. Units ar
 export function readFlags(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Flags {
   const { values } = parse(args);
   const operatorNamespace = values["operator-namespace"] ?? env.POD_NAMESPACE ?? "etcd-operator-system";
+  const shards = wholeNumber("--shards", values.shards, 1, 1, MAX_SHARDS);
   return {
     help: values.help ?? false,
     kubeconfig: values.kubeconfig,
     operatorNamespace,
     clusterLeaseNamespace: CLUSTER_LEASE_NAMESPACE,
-    watchNamespaces: namespaces("--watch-namespaces", values["watch-namespaces"]),
+    watchNamespaces: fewEnough(namespaces("--watch-namespaces", values["watch-namespaces"]), shards),
     webhookNamespace: operatorNamespace,
     identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 10)}`,
     imageRepository: values["etcd-repository"] ?? ETCD_REPOSITORY,
     agentImage: values["agent-image"] ?? env.OPERATOR_IMAGE,
     httpPort: wholeNumber("--http-port", values["http-port"], 8080, 0, 65_535),
-    shards: wholeNumber("--shards", values.shards, 1, 1, MAX_SHARDS),
+    shards,
     workers: wholeNumber("--workers", values.workers, WORKERS, 1, 1_000),
     kubeRequestsPerSecond: wholeNumber(
       "--kube-requests-per-second",
@@ -198,6 +199,16 @@ function namespaces(flag: string, text: string | undefined): readonly string[] |
   throw new OperatorError(
     "InvalidConfig",
     `${flag} ${wrong === undefined ? `has ${names.length} names` : `has "${wrong}"`}; ${may}`,
+  );
+}
+
+/** Each shard has watches of its own in each namespace, and one process may lead all shards. */
+function fewEnough(names: readonly string[] | undefined, shards: number): readonly string[] | undefined {
+  const most = Math.floor(MAX_NAMESPACES / shards);
+  if (names === undefined || names.length <= most) return names;
+  throw new OperatorError(
+    "InvalidConfig",
+    `--watch-namespaces has ${names.length} names; with --shards ${shards} it may have at most ${most}: use fewer shards, or leave out --watch-namespaces`,
   );
 }
 
