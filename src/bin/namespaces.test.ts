@@ -36,7 +36,9 @@ function setup(errors: Record<string, ErrorCode | undefined>) {
   };
   const log = { ...silentLog, warn: (fields: object, message: string) => void warned.push({ ...fields, message }) };
   const kube = { pages, watch } as unknown as Pick<KubeClient, "pages" | "watch">;
-  return { tools: { kube, kinds: [SERVICES, PODS], clock, log }, clock, asked, warned, errors };
+  const reported: number[] = [];
+  const report = (leftOut: number): void => void reported.push(leftOut);
+  return { tools: { kube, kinds: [SERVICES, PODS], clock, log, report }, clock, asked, warned, errors, reported };
 }
 
 const leftOut = (namespace: string) =>
@@ -56,13 +58,13 @@ test("namespaces with the rights to list and watch every kind are watched at onc
 test.each(["shop", "list services shop", "list pods shop", "watch pods shop"])(
   "a namespace is left out with a warning after ten seconds in which the API server refused: %s",
   async (refused) => {
-    const { tools, clock, warned } = setup({ [refused]: "KubeForbidden" });
+    const { tools, clock, warned, reported } = setup({ [refused]: "KubeForbidden" });
     const watched = watchedNamespaces(tools, ["shop", "billing"], never);
     await clock.advance(9_999);
-    expect(warned).toEqual([]);
+    expect([warned, reported.at(-1)]).toEqual([[], 0]);
     await clock.advance(2_000);
     expect(await watched).toEqual({ permitted: ["billing"], refused: ["shop"] });
-    expect(warned).toEqual([leftOut("shop")]);
+    expect([warned, reported.at(-1)]).toEqual([[leftOut("shop")], 1]);
   },
 );
 
@@ -110,12 +112,12 @@ test("refusals count again from the start after an unknown answer", async () => 
 });
 
 test("with all namespaces refused the operator warns once and waits until one is permitted", async () => {
-  const { tools, clock, errors, warned } = setup({ shop: "KubeForbidden", billing: "KubeForbidden" });
+  const { tools, clock, errors, warned, reported } = setup({ shop: "KubeForbidden", billing: "KubeForbidden" });
   let watched: unknown;
   void watchedNamespaces(tools, ["shop", "billing"], never).then((value) => (watched = value));
   await clock.advance(300_000);
   expect(watched).toBeUndefined();
-  expect(warned).toEqual([leftOut("shop"), leftOut("billing")]);
+  expect([warned, reported.at(-1)]).toEqual([[leftOut("shop"), leftOut("billing")], 2]);
   errors.billing = undefined;
   await clock.advance(2_000);
   expect(watched).toEqual({ permitted: ["billing"], refused: ["shop"] });

@@ -29,6 +29,8 @@ interface Tools {
   readonly kinds: readonly AnyResource[];
   readonly clock: Clock;
   readonly log: Log;
+  /** Called with the number of namespaces that are left out. */
+  readonly report: (leftOut: number) => void;
 }
 
 /** Namespaces in which the operator may read all of its kinds, and those in which it may not. */
@@ -61,16 +63,20 @@ export async function watchedNamespaces(
     if (stop.aborted) return undefined;
     const nowMs = clock.monotonicMs();
     let isSettled = true;
+    let leftOut = 0;
     for (const answer of answers) {
       const { namespace, is } = answer;
       if (is !== "refused") refusedSinceMs.delete(namespace);
       else if (!refusedSinceMs.has(namespace)) refusedSinceMs.set(namespace, nowMs);
       const refusedMs = nowMs - (refusedSinceMs.get(namespace) ?? nowMs);
       if (is === "permitted") permitted.add(namespace);
-      else if (refusedMs >= REFUSED_MS) warnOnce(answer, LEFT_OUT);
-      else isSettled = false;
+      else if (refusedMs >= REFUSED_MS) {
+        leftOut += 1;
+        warnOnce(answer, LEFT_OUT);
+      } else isSettled = false;
       if (is === "unknown" && nowMs - beganMs >= REFUSED_MS) warnOnce(answer, UNKNOWN);
     }
+    tools.report(leftOut);
     if (isSettled && permitted.size > 0) break;
     await clock.sleep(ASK_EVERY_MS, stop).catch(() => undefined); // aborted
   }

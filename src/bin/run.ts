@@ -91,7 +91,7 @@ async function runUntil(asked: AbortSignal, flags: Flags, log: Log, wires: Wires
     keepHeapSmall(heapOfProcess(), clock, log, running.signal),
   ]);
   try {
-    const permitted = await withPermitted(webhookKube, flags, log, stop, more);
+    const permitted = await withPermitted(webhookKube, reach, stop, more);
     if (permitted !== undefined) {
       const surroundings: Surroundings = { ...reach, flags: permitted, onBackupEnd, stop };
       lead = flags.shards === 1 ? leadAll(surroundings) : leadShards(surroundings);
@@ -110,9 +110,15 @@ async function runUntil(asked: AbortSignal, flags: Flags, log: Log, wires: Wires
  * The flags with the namespaces that the operator may read; undefined when `stop` aborted before.
  * @param more aborted as soon as it may read another namespace
  */
-async function withPermitted(kube: KubeClient, flags: Flags, log: Log, stop: AbortSignal, more: AbortController) {
+async function withPermitted(
+  kube: KubeClient,
+  { flags, metrics, log }: Pick<Surroundings, "flags" | "metrics" | "log">,
+  stop: AbortSignal,
+  more: AbortController,
+) {
   if (flags.watchNamespaces === undefined) return flags;
-  const tools = { kube, kinds: cachedKinds(kube, clock, log), clock, log };
+  const report = (leftOut: number): void => metrics.refusedNamespaces.set(leftOut);
+  const tools = { kube, kinds: cachedKinds(kube, clock, log), clock, log, report };
   const watched = await watchedNamespaces(tools, flags.watchNamespaces, stop);
   if (watched === undefined) return undefined;
   void untilPermitted(tools, watched.refused, stop).then((isPermitted) => (isPermitted ? more.abort() : undefined));

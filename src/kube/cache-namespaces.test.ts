@@ -49,6 +49,28 @@ test("a cache of two namespaces is synced when both states have been read, and f
   expect([shop.openStreams, billing.openStreams]).toEqual([0, 0]);
 });
 
+test("the time of the last event is that of the stream that is silent longest", async () => {
+  const { shop, billing, cache, clock } = twoNamespaces();
+  billing.faults.push({ does: "fail", after: 0, code: "KubeForbidden" });
+  cache.start(never);
+  await clock.advance(0);
+  expect(cache.stats.lastEventAtMs).toBe(0);
+  await clock.advance(2_000);
+  const syncedAtMs = cache.stats.lastEventAtMs;
+  expect(syncedAtMs).toBeGreaterThan(0);
+  await clock.advance(5_000);
+  shop.put("a", 1);
+  await clock.advance(0);
+  billing.put("a", 1);
+  await clock.advance(3_000);
+  const bothAtMs = cache.stats.lastEventAtMs;
+  expect(bothAtMs).toBe(clock.wallMs() - 3_000);
+  shop.put("b", 1);
+  await clock.advance(0);
+  expect(cache.stats.lastEventAtMs).toBe(bothAtMs);
+  await cache.stop();
+});
+
 test("the version that is seen counts for each namespace alone", async () => {
   const { shop, billing, cache, clock } = twoNamespaces();
   cache.start(never);

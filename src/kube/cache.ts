@@ -47,7 +47,7 @@ export interface CacheStats {
   readonly syncs: number;
   /** How often a stream was opened again, by reason. */
   readonly restarts: Readonly<Partial<Record<RestartReason, number>>>;
-  /** Wall-clock time of the last event, bookmarks included; 0 before the first. */
+  /** Wall-clock time of the last event, bookmarks included; of several streams the least. 0 before the first. */
   readonly lastEventAtMs: number;
   /** Calls in which a listener threw. */
   readonly listenerFailures: number;
@@ -60,6 +60,7 @@ interface Stream<T extends KubeObject> {
   readonly reflector: Reflector<T>;
   seenVersion: bigint;
   synced: boolean;
+  lastEventAtMs: number;
 }
 
 /**
@@ -84,7 +85,6 @@ export class Cache<T extends KubeObject> {
   #renewed: Promise<void> = Promise.resolve();
   #running: Promise<void> | undefined;
   #syncs = 0;
-  #lastEventAtMs = 0;
   #listenerFailures = 0;
   readonly #restarts: Partial<Record<RestartReason, number>> = {};
   readonly #streams: ReadonlyMap<string | undefined, Stream<T>>;
@@ -224,7 +224,7 @@ export class Cache<T extends KubeObject> {
       objects: this.#store.size,
       syncs: this.#syncs,
       restarts: { ...this.#restarts },
-      lastEventAtMs: this.#lastEventAtMs,
+      lastEventAtMs: Math.min(...[...this.#streams.values()].map((stream) => stream.lastEventAtMs)),
       listenerFailures: this.#listenerFailures,
     };
   }
@@ -255,7 +255,7 @@ export class Cache<T extends KubeObject> {
         },
       },
     });
-    const stream: Stream<T> = { reflector, seenVersion: 0n, synced: false };
+    const stream: Stream<T> = { reflector, seenVersion: 0n, synced: false, lastEventAtMs: 0 };
     return stream;
   }
 
@@ -291,7 +291,7 @@ export class Cache<T extends KubeObject> {
   #advance(stream: Stream<T>, resourceVersion: string): void {
     const version = versionOf(resourceVersion) ?? 0n;
     if (version > stream.seenVersion) stream.seenVersion = version;
-    this.#lastEventAtMs = this.#clock.wallMs();
+    stream.lastEventAtMs = this.#clock.wallMs();
   }
 
   #deliver(stream: Stream<T>, changes: readonly Change<T>[], resourceVersion: string): void {

@@ -13,6 +13,11 @@ export function createMetrics(registry: Registry = new Registry()) {
     registry,
     /** Memory, CPU, event loop lag and garbage collection of the process. Called once, at start. */
     collectProcess: () => collectDefaultMetrics({ register: registry }),
+    refusedNamespaces: new Gauge({
+      name: `${PREFIX}refused_namespaces`,
+      help: "Namespaces of --watch-namespaces that this process leaves out, because a right is missing there.",
+      registers,
+    }),
     passes: new Counter({
       name: `${PREFIX}passes_total`,
       help: "Passes, by result.",
