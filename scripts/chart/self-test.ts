@@ -60,6 +60,8 @@ function podSpec() {
   return {
     serviceAccountName: NAME,
     restartPolicy: "Never",
+    // A test that is stopped deletes its cluster and claim first.
+    terminationGracePeriodSeconds: 100,
     imagePullSecrets: mark("PULL_SECRETS"),
     nodeSelector: mark("NODE_SELECTOR"),
     tolerations: mark("TEST_TOLERATIONS"),
