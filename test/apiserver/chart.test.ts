@@ -255,7 +255,7 @@ test.each([
   const [command, ...flags] = pod.containers[0].args;
   expect([command, readSelfTestFlags(flags)]).toEqual([
     "self-test",
-    { namespace, timeoutMs: 300_000, storageClass: undefined },
+    { namespace, timeoutMs: 240_000, storageClass: undefined },
   ]);
 });
 
