@@ -182,6 +182,15 @@ const OPERATOR_ALERTS: readonly Alert[] = [
       "The label namespace of {{ $value }} series is that of the operator. Set honorLabels in its PodMonitor.",
   },
   {
+    name: "EtcdOperatorNamespaceRefused",
+    severity: "warning",
+    for: "15m",
+    expr: "max (etcd_operator_refused_namespaces) > 0",
+    summary: "The operator may not read a namespace that it is to watch.",
+    description:
+      "{{ $value }} namespaces of --watch-namespaces are left out, because a right is missing there. Their clusters are not managed.",
+  },
+  {
     name: "EtcdOperatorLate",
     severity: "warning",
     for: "10m",

@@ -206,6 +206,14 @@ const OPERATOR_ALERT_CASES: readonly AlertCase[] = [
     quiet: [replica("cluster_members_wanted", "3x60")],
   },
   {
+    alert: "EtcdOperatorNamespaceRefused",
+    labels: "",
+    // A standby may read everything, and the process that leads may not.
+    fires: [replica("refused_namespaces", "0x60", ""), replica("refused_namespaces", "1x60", "", 1)],
+    quiet: [replica("refused_namespaces", "0x60", "")],
+    alsoQuiet: [[replica("refused_namespaces", "0x50 1x10", "")]],
+  },
+  {
     alert: "EtcdOperatorLate",
     labels: 'controller="cluster"',
     fires: [replica("queue_age_seconds", "90x60", 'controller="cluster"')],
