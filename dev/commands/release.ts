@@ -22,7 +22,8 @@ plugin, provenance and checksums. The same commit gives the same bytes. Needs De
                                                  registry.example/etcd-cluster-operator; the tag is the version.
                                                  Default: localhost/${OPERATOR}, for nodes into which it is imported
   npm run release -- VERSION --source URL        address of the repository in the image's labels and the provenance
-  npm run release -- VERSION --docs URL          address of the site with the documentation, to which alerts link
+  npm run release -- VERSION --docs URL          address of the site with the documentation, to which alerts link;
+                                                 without it they have no links
   npm run release -- VERSION --plugin-url URL    address of the folder from which the archives of the kubectl plugin will be
                                                  downloaded, for Krew's manifest; without it there is none
   npm run release -- VERSION --plugin-platforms OS/ARCH,OS/ARCH

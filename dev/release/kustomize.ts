@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseAllDocuments, stringify } from "yaml";
 import { OPERATOR, TLS_ROLE } from "#api/names.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
-import { DOCS_URL } from "../../scripts/monitoring/rules.ts";
+import { withRunbooks } from "../../scripts/monitoring/rules.ts";
 import type { Manifest } from "../../scripts/own.ts";
 import { yamlOf } from "../../scripts/yaml.ts";
 import { type Release, writeText } from "./release.ts";
@@ -73,7 +73,7 @@ export function monitoringFiles({ root, docs }: Pick<Release, "root" | "docs">):
   const folder = join(root, "config", "monitoring");
   const paths = existsSync(folder) ? (readdirSync(folder, { recursive: true }) as string[]) : [];
   const files = paths.filter((path) => /\.(ya?ml|json)$/.test(path)).sort();
-  const text = (path: string) => readFileSync(join(folder, path), "utf8").replaceAll(DOCS_URL, docs ?? DOCS_URL);
+  const text = (path: string) => withRunbooks(readFileSync(join(folder, path), "utf8"), docs);
   return new Map(files.map((path) => [path, text(path)]));
 }
 

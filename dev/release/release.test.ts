@@ -9,6 +9,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { chartFiles } from "../../scripts/chart/chart.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import { withRunbooks } from "../../scripts/monitoring/rules.ts";
 import { NODE_VERSION, PLATFORMS } from "../plugin/platforms.ts";
 import { silentStep } from "../progress.ts";
 import { changesOf } from "./changelog.ts";
@@ -71,19 +72,27 @@ test("a release twice from the same commit has the same bytes, and a hash of eve
   expect(statement.subject.map(({ name }: { name: string }) => name)).toEqual(expected.slice(0, -1));
 });
 
-test("the chart's archive has the files of the chart, in a folder with its name", async () => {
-  const own = into("chart");
-  await writeChart(own);
+/** Files in the chart's archive of a release, by path. */
+async function chartIn({ folder: own }: Release): Promise<ReadonlyMap<string, string>> {
   const reader = extract();
-  reader.end(gunzipSync(readFileSync(join(own.folder, "etcd-cluster-operator-1.2.3.tgz"))));
+  reader.end(gunzipSync(readFileSync(join(own, "etcd-cluster-operator-1.2.3.tgz"))));
   const found = new Map<string, string>();
   for await (const entry of reader) {
     const chunks: Buffer[] = [];
     for await (const chunk of entry) chunks.push(chunk as Buffer);
     found.set(entry.header.name, Buffer.concat(chunks).toString());
   }
-  const expected = [...chartFiles("1.2.3", IMAGE)].map(([path, text]) => [`etcd-cluster-operator/${path}`, text]);
-  expect([...found]).toEqual(expected);
+  return found;
+}
+
+test("the chart's archive has the files of the chart, in a folder with its name", async () => {
+  const own = into("chart");
+  await writeChart(own);
+  const expected = [...chartFiles("1.2.3", IMAGE)].map(([path, text]) => [
+    `etcd-cluster-operator/${path}`,
+    withRunbooks(text, undefined),
+  ]);
+  expect([...(await chartIn(own))]).toEqual(expected);
 });
 
 describe("kustomize:", () => {
@@ -136,15 +145,19 @@ describe("kustomize:", () => {
   });
 });
 
-test("alerts link to the documentation of the release", () => {
-  const root = process.cwd();
-  const linksIn = (docs: object) =>
-    [...monitoringFiles({ root, ...docs }).values()].flatMap((text) => text.match(/(?<=runbook_url: )\S+(?=#)/g) ?? []);
-  expect(linksIn({}).length).toBeGreaterThan(20);
-  expect(new Set(linksIn({}))).toEqual(new Set(["https://etcd-cluster-operator.example/runbooks.html"]));
-  expect(new Set(linksIn({ docs: "https://docs.example/etcd" }))).toEqual(
-    new Set(["https://docs.example/etcd/runbooks.html"]),
-  );
+test("alerts link to the documentation of the release, and to nothing when it has no address", async () => {
+  const linksIn = async (name: string, docs: object) => {
+    const own = { ...into(name), ...docs };
+    await writeChart(own);
+    const links = [...monitoringFiles(own).values(), ...(await chartIn(own)).values()].map(
+      (text) => text.match(/(?<=runbook_url: )\S+(?=#)/g) ?? [],
+    );
+    return links.filter((each) => each.length > 20).map((each) => [...new Set(each)]);
+  };
+  expect(await linksIn("without-docs", {})).toEqual([]);
+  const own = ["https://docs.example/etcd/runbooks.html"];
+  // A file of rules, the object, and the chart.
+  expect(await linksIn("with-docs", { docs: "https://docs.example/etcd" })).toEqual([own, own, own]);
 });
 
 describe("SBOM:", () => {

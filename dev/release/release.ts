@@ -37,7 +37,7 @@ export interface Release {
   };
   /** Address of the repository for people. */
   readonly source?: string;
-  /** Address of the site with the documentation, without a slash at its end. Default: a reserved name. */
+  /** Address of the site with the documentation, without a slash at its end. Default: alerts have no links. */
   readonly docs?: string;
 }
 

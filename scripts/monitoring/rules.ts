@@ -4,8 +4,16 @@ import type { Alert } from "./alert.ts";
 import { MEMBER_ALERTS } from "./member-alerts.ts";
 import { CLUSTER_AND_OPERATOR_ALERTS } from "./operator-alerts.ts";
 
-/** Address of the documentation in generated files. The name is reserved; a release may replace it. */
-export const DOCS_URL = "https://etcd-cluster-operator.example";
+/** Address of the documentation in generated files. The name is reserved; a release replaces it. */
+const DOCS_URL = "https://etcd-cluster-operator.example";
+
+/**
+ * A generated file with the links of its alerts to the documentation at this address.
+ * @param docs without it the links are left out: nothing answers at the reserved name
+ */
+export function withRunbooks(text: string, docs: string | undefined): string {
+  return docs === undefined ? text.replaceAll(/^ *runbook_url: .*\n/gm, "") : text.replaceAll(DOCS_URL, docs);
+}
 
 /** All alerts, by the name of their group. */
 export const ALERTS: Readonly<Record<string, readonly Alert[]>> = {
