@@ -64,6 +64,8 @@ export const BUNDLED: BuildOptions = {
   legalComments: "none",
   // Needed only for kubeconfigs with exec plugins, which a pod does not have. It would be most of the bundle.
   external: ["@kubernetes/client-node"],
+  // Names in the bundle come from paths. Behind a link to the packages of another work tree they would differ.
+  preserveSymlinks: true,
   logLevel: "warning",
 };
 
