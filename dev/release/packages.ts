@@ -18,7 +18,15 @@ export async function checkPackages(root: string, sources: readonly string[]): P
   const fresh = mkdtempSync(join(tmpdir(), "release-packages-"));
   try {
     for (const file of NPM_FILES) copyFileSync(join(root, file), join(fresh, file));
-    const options = ["--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund", "--loglevel=error"];
+    // The lock file names no addresses. Without --prefer-offline npm asks the registry for each package, also for cached ones.
+    const options = [
+      "--prefer-offline",
+      "--ignore-scripts",
+      "--omit=optional",
+      "--no-audit",
+      "--no-fund",
+      "--loglevel=error",
+    ];
     await run("env", ["-C", fresh, "npm", "ci", ...options]);
     const different = differentFiles(root, fresh, sources);
     if (different.length > 0)
