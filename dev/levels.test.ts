@@ -12,6 +12,7 @@ const STARTED_BY = {
   "servers/browser.ts": ["site"],
   "servers/cert-manager.ts": ["cert-manager"],
   "servers/fake-gcs.ts": ["fake-gcs-server"],
+  "servers/krew.ts": ["krew"],
   "servers/prometheus.ts": ["prometheus"],
   "servers/registry.ts": ["oras", "registry"],
   "servers/release.ts": ["pinned-base"],

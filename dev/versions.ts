@@ -28,5 +28,7 @@ export const PROMETHEUS_VERSION = "0.316.0";
 /** Versions of the registry and of its client with which a release's image is tested. */
 export const REGISTRY_VERSION = "0.22.1";
 export const ORAS_VERSION = "1.3.6";
+/** The plugin manager of kubectl, by which tests install the plugin of a release. */
+export const KREW_VERSION = "0.4.3";
 /** Version of our own pause program (dev/go/pause), increased when its behaviour changes. */
 export const PAUSE_VERSION = "1";

@@ -2,8 +2,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { krewManifest } from "#dev/plugin/krew.ts";
+import { PLATFORMS } from "#dev/plugin/platforms.ts";
 import { run } from "#dev/run.ts";
 import { eventually, kubectl, testNamespace } from "#kit/e2e/e2e.ts";
+import { installByKrew } from "#kit/servers/krew.ts";
 import { type Registry, referrersOf, startRegistry } from "#kit/servers/registry.ts";
 import { makeRelease } from "#kit/servers/release.ts";
 import { removeTemporaryDirs, temporaryDir } from "#kit/servers/store-server.ts";
@@ -73,6 +76,23 @@ function sorted(value: unknown): unknown {
   const fields = Object.entries(value).map(([key, each]) => [key, sorted(each)] as const);
   return Object.fromEntries(fields.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+test("Krew installs the archive by the manifest of a release, without a network", async () => {
+  const archive = (os: string, arch: string, sha256: string) => ({
+    ...{ os, arch, sha256, bin: "kubectl-etcd" },
+    name: `kubectl-etcd_${VERSION}_${os}_${arch}.tar.gz`,
+  });
+  const sums = readFileSync(join(folder, "SHA256SUMS"), "utf8");
+  const archives = PLATFORMS.map(({ os, arch }) => {
+    const [sha256 = "0".repeat(64)] = sums.split("\n").filter((line) => line.endsWith(`_${os}_${arch}.tar.gz`));
+    return archive(os, arch, sha256.slice(0, 64));
+  });
+  const wish = { version: VERSION, homepage: "https://forge.example/x", url: "https://downloads.example" };
+  const file = join(folder, "plugin", archive("linux", "amd64", "").name);
+  const bin = await installByKrew(krewManifest(wish, archives) ?? "", file, join(temporaryDir("krew"), "krew"));
+  const { stdout } = await run(join(bin, "kubectl-etcd"), ["version"], { mayFail: true });
+  expect(stdout).toMatch(new RegExp(`^plugin +${VERSION}\n`));
+});
 
 test("SBOMs and provenance are attached to the image", async () => {
   const types = (await referrersOf(registry, "etcd-cluster-operator", digest())).map((each) => each.artifactType);
