@@ -8,6 +8,7 @@ import { buildsFor } from "./slice.ts";
 const ROOT = join(import.meta.dirname, "..");
 /** File of test/kit that starts a server or makes a release → what it needs from elsewhere. */
 const STARTED_BY = {
+  "e2e/release-commands.ts": ["helm"],
   "servers/azurite.ts": ["azurite"],
   "servers/browser.ts": ["site"],
   "servers/cert-manager.ts": ["cert-manager"],
