@@ -125,6 +125,13 @@ export const COMMANDS: readonly Command[] = [
     rights: ["patch etcdclusters", "with MEMBER: list pods, create pods/eviction"],
   },
   {
+    name: "leader",
+    what: "move the leader to a healthy voter",
+    arguments: [cluster, { name: "MEMBER", subject: "member" }],
+    flags: [],
+    rights: ["get etcdclusters, list pods, create pods/exec"],
+  },
+  {
     name: "backup",
     what: "make a backup now, as a schedule of the cluster would",
     arguments: [cluster],

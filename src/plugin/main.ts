@@ -9,7 +9,7 @@ import { logs } from "./run/logs.ts";
 import { list, status, version, why } from "./run/look.ts";
 import { plan } from "./run/plan.ts";
 import { report } from "./run/report.ts";
-import { shell } from "./run/shell.ts";
+import { leader, shell } from "./run/shell.ts";
 import { clean } from "./text.ts";
 import { EXIT_CODES } from "./verdict.ts";
 import { INTERRUPTED, repeated } from "./watch.ts";
@@ -22,7 +22,7 @@ const VERSION = typeof PLUGIN_VERSION === "string" ? PLUGIN_VERSION : "0.0.0-sou
 
 const RUNS: Readonly<Record<string, Run>> = {
   ...{ list, status, why, version, plan, restart, backup, restore, schedule, undelete, pause, resume },
-  ...{ binding, certificate, logs, report, shell, completion },
+  ...{ binding, certificate, leader, logs, report, shell, completion },
 };
 
 /** Aborts on Ctrl-C and on the request to end. */

@@ -61,6 +61,17 @@ test.concurrent("status, logs, shell, plan, restart and report of a healthy clus
   expect(got).toMatchObject({ code: 0, out: "hello you\n" });
   expect((await plugin(name, "shell", "my-etcd", "--", "nonsense")).code).not.toBe(0);
 
+  const { status } = await new UserCluster(name).get();
+  const follower = status?.members?.find(({ role }) => role === "Voter")?.name ?? "";
+  expect(await plugin(name, "leader", "my-etcd", follower)).toMatchObject({ code: 0, err: "" });
+  await eventually(async () =>
+    expect(await plugin(name, "leader", "my-etcd", follower)).toMatchObject({ out: `${follower} leads already.\n` }),
+  );
+  expect(await plugin(name, "leader", "my-etcd", "my-etcd-7")).toMatchObject({
+    code: 3,
+    err: "my-etcd-7 cannot lead my-etcd: in its status the member is missing; it must be a Voter and Healthy.\n",
+  });
+
   const plan = await plugin(name, "plan", "my-etcd", "--replicas", "5");
   expect([plan.code, plan.err]).toEqual([0, ""]);
   expect(plan.out).toMatch(/^Done: [\s\S]*steps:\n1\. /);

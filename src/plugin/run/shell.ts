@@ -17,14 +17,8 @@ const PROGRAM = "etcdctl";
 
 /** Runs one command of etcdctl in the leader's container, or one for each line of standard input. */
 export const shell: Run = async (context) => {
-  const { client, namespace } = context.connect();
   const name = context.input.names[0] ?? "";
-  const cluster = (await client.get(
-    ETCD_CLUSTERS,
-    { namespace, name },
-    { signal: context.signal },
-  )) as unknown as Values;
-  const member = memberIn(cluster);
+  const member = memberIn(await clusterIn(context));
   const pod = await podOf(context, name, member);
   const { rest } = context.input;
   if (rest.length > 0)
@@ -45,6 +39,31 @@ export const shell: Run = async (context) => {
   input.close();
   return code;
 };
+
+/** Moves the leader to a member, by etcdctl in the container of the present leader. */
+export const leader: Run = async (context) => {
+  const [name = "", member = ""] = context.input.names;
+  const cluster = await clusterIn(context);
+  const now = textAt(cluster, "status", "leader");
+  if (now === member) {
+    context.write(`${member} leads already.\n`);
+    return 0;
+  }
+  const wanted = itemsAt(cluster, "status", "members").find((each) => textAt(each, "name") === member);
+  const [role, health] = [textAt(wanted, "role"), textAt(wanted, "health")];
+  if (now === "" || role !== "Voter" || health !== "Healthy")
+    throw new UsageError(
+      `${member} cannot lead ${name}: ${now === "" ? "the cluster has no leader" : `in its status the member is ${wanted === undefined ? "missing" : `a ${role} and ${health}`}; it must be a Voter and Healthy`}.`,
+    );
+  const command = [PROGRAM, "move-leader", "--", textAt(wanted, "id")];
+  return await runIn(context, await podOf(context, name, now), command, false);
+};
+
+async function clusterIn(context: Context): Promise<Values> {
+  const { client, namespace } = context.connect();
+  const at = { namespace, name: context.input.names[0] ?? "" };
+  return (await client.get(ETCD_CLUSTERS, at, { signal: context.signal })) as unknown as Values;
+}
 
 /** The leader, or else a healthy member. @throws OperatorError when there is none */
 function memberIn(cluster: Values): string {
