@@ -61,6 +61,11 @@ test("blocks are read with their lines and reasons; yaml is run only when the pa
   expect(script).not.toContain("cloud");
 });
 
+test("the script waits after a port-forward until its port is open", () => {
+  const script = scriptOf(blocksOf("```sh\nkubectl port-forward service/a 12379:2379 &\netcdctl member list\n```\n"));
+  expect(script).toMatch(/12379:2379 &\nfor .*\/dev\/tcp\/localhost\/12379\).*; done\netcdctl/);
+});
+
 test("a block without an end is an error", () => {
   expect(() => blocksOf("```sh\nA=1\n")).toThrow("The block that begins in line 1 has no end.");
 });

@@ -34,8 +34,16 @@ export const MARK = "--- block of line ";
 export function scriptOf(blocks: readonly Block[]): string {
   return blocks
     .filter(({ untested }) => untested === undefined)
-    .map(({ line, kind, text }) => `echo "${MARK}${line}"\n${kind === "sh" ? text : applied(text)}`)
+    .map(({ line, kind, text }) => `echo "${MARK}${line}"\n${kind === "sh" ? forwarded(text) : applied(text)}`)
     .join("\n");
+}
+
+/** Waits after each port-forward until its port is open, as a reader does before the next command. At most 60 seconds. */
+function forwarded(script: string): string {
+  return script.replace(
+    /^kubectl port-forward .* (\d+):\d+ &$/gm,
+    "$&\nfor try in {1..300}; do (true > /dev/tcp/localhost/$1) 2> /dev/null && break; sleep 0.2; done",
+  );
 }
 
 function applied(yaml: string): string {
