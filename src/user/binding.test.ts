@@ -175,10 +175,19 @@ test("the message of a rotation has the creation time and spec.rotation.every", 
   expect(because(look({ ...old, bound: { rotatedAtMs: undefined } }))).toContain("at an unknown time");
 });
 
-test("a common name has at most 64 characters, and with a password it is not a user's name", () => {
+test("a certificate has the user's name as its common name, and none with a password", () => {
   const cluster = etcdOf();
-  expect(orderOf(etcdUser({ name: "a".repeat(63) }), cluster).commonName).toBe(`binding:${"a".repeat(56)}`);
-  expect(orderOf(etcdUser(byCertificate), cluster).commonName).toBe("app");
+  expect(orderOf(etcdUser(byCertificate), cluster)).toMatchObject({ commonName: "app", names: [] });
+  expect(orderOf(etcdUser(), cluster)).toMatchObject({ commonName: undefined, names: ["binding.my-etcd.foo.svc"] });
+  expect(bindingRequest(etcdUser(), MANAGED).spec).toMatchObject({ dnsNames: ["binding.my-etcd.foo.svc"] });
+  expect(bindingRequest(etcdUser(), MANAGED).spec).not.toHaveProperty("commonName");
+  expect(bindingRequest(etcdUser(byCertificate), MANAGED).spec).not.toHaveProperty("dnsNames");
+});
+
+test("a certificate with a common name that an earlier release issued for a password user is replaced", () => {
+  const earlier = { commonName: "binding:app", madeFor: "earlier" };
+  expect(bindingWish(look({ pair: earlier }))).toMatchObject({ password: "keep", pair: "issue" });
+  expect(bindingWish(look({ pair: earlier, with: { doubters: ["my-etcd-0"] } }))).toBeUndefined();
 });
 
 test("a binding has a certificate if the provider issues certificates and etcd verifies clients", () => {
@@ -210,8 +219,8 @@ test.each<[string, UserSnapshot, string]>([
   ["unknown CAs", unbound({ trust: undefined }), "the CA of the members' certificates is not known yet"],
   ["a Certificate that does not exist yet", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is to issue the certificate in Secret app-binding-tls"],
   ["an unusable certificate of cert-manager", unbound({ signer: present(issuedFacts({ trouble: "it has no tls.key" })) }, MANAGED), "Secret app-binding-tls is unusable: it has no tls.key"],
-  ["a certificate with another common name", unbound({ signer: present(issuedFacts({ commonName: "shop" })) }, MANAGED), "cert-manager's certificate has the common name shop, and must have binding:app; kubectl -n foo describe certificaterequests shows more"],
-  ["a certificate without a common name", unbound({ signer: present(issuedFacts({ commonName: "" })) }, MANAGED), "cert-manager's certificate has another common name, and must have binding:app; kubectl -n foo describe certificaterequests shows more"],
+  ["a certificate with another common name", unbound({ signer: present(issuedFacts({ commonName: "shop" })) }, MANAGED), "cert-manager's certificate has the common name shop, and must have none; kubectl -n foo describe certificaterequests shows more"],
+  ["a common name that cannot be read", unbound({ signer: present(issuedFacts({ commonName: undefined })) }, MANAGED), "cert-manager's certificate has another common name, and must have none; kubectl -n foo describe certificaterequests shows more"],
   ["unknown CAs with provider Secret", unbound({ signer: absent, trust: undefined }, BROUGHT), "the CA of the members' certificates is not known yet"],
   ["a Certificate that is not issued yet", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet; kubectl -n foo describe certificaterequests shows more"],
   ["an unusable certificate", look({ pair: { trouble: "t" }, with: { signer: absent } }), "the CA that signs its certificate does not exist yet"],
@@ -231,7 +240,7 @@ test("the plan waits for the Secret while writing it is refused", () => {
 });
 
 test("a certificate with another common name is replaced, even in the EtcdUser's own Secret", () => {
-  expect(planUser(look({ pair: { commonName: "binding:app" } }))).toMatchObject({ next: "settled" });
+  expect(planUser(look({ pair: { commonName: "" } }))).toMatchObject({ next: "settled" });
   expect(planUser(look({ pair: { commonName: "root" } }))).toMatchObject({ next: "step", rule: "write-binding" });
 });
 

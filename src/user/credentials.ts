@@ -14,9 +14,13 @@ import { hasSigned } from "#certificates/trust.ts";
 import { type BindingFacts, hasPassword, type UserSnapshot } from "#user/snapshot.ts";
 
 // Why does a user with a password get a certificate, too?
-//   Members that verify clients refuse connections without one. Its common name contains a colon, which no EtcdUser's
-//   name can, so etcd maps it
-//   to no user. The password authenticates; the certificate alone grants nothing.
+//   Members that verify clients refuse connections without one. The password authenticates. The certificate alone
+//   grants nothing, since it has no common name.
+// Why does that certificate have no common name?
+//   With auth enabled, etcd's JSON gateway refuses each certificate with one, whatever token the request has
+//   (server/embed/serve.go).
+// What do gRPC clients lose?
+//   Nothing: etcd looks at the token first, and at a common name only without one (server/auth/store.go).
 
 const MAX_COMMON_NAME_LENGTH = 64;
 
@@ -52,20 +56,24 @@ function mayBeAskedFor({ metadata, spec, status }: EtcdCluster): boolean {
 /** Name, usages and duration of a certificate for the binding. */
 export function orderOf(
   user: EtcdUser,
-  cluster: Pick<EtcdCluster, "spec">,
-): Pick<LeafWish, "names" | "usages"> & { readonly commonName: string; readonly durationMs: number } {
-  const commonName = hasPassword({ user }) ? `binding:${user.metadata.name}` : userNameOf(user);
-  const { durationMs } = lifeOf(cluster.spec, "client");
-  return { commonName: commonName.slice(0, MAX_COMMON_NAME_LENGTH), names: [], usages: ["clientAuth"], durationMs };
+  { metadata: { namespace, name }, spec }: Pick<EtcdCluster, "metadata" | "spec">,
+): Pick<LeafWish, "commonName" | "names" | "usages"> & { readonly durationMs: number } {
+  const { durationMs } = lifeOf(spec, "client");
+  const rest = { usages: ["clientAuth"], durationMs } as const;
+  if (!hasPassword({ user }))
+    return { commonName: userNameOf(user).slice(0, MAX_COMMON_NAME_LENGTH), names: [], ...rest };
+  // cert-manager requires some name. No member has this one, and *.NAME.NAMESPACE.svc covers it, which an approval
+  // policy has to allow for members.
+  return { commonName: undefined, names: [`binding.${name}.${namespace}.svc`], ...rest };
 }
 
 /** Whether etcd would map the certificate to another user. */
 export function isNamedOtherwise(
   user: EtcdUser,
-  cluster: Pick<EtcdCluster, "spec">,
+  cluster: Pick<EtcdCluster, "metadata" | "spec">,
   { commonName }: Pick<CertificateFacts, "commonName">,
 ): boolean {
-  return commonName !== orderOf(user, cluster).commonName;
+  return commonName !== (orderOf(user, cluster).commonName ?? "");
 }
 
 /**
@@ -79,7 +87,7 @@ export function isIssuedOtherwise({ user, cluster, signer, request }: UserSnapsh
 }
 
 /** Fingerprint of the order for which the certificate was issued, recorded in the Secret. */
-export function madeForOf(user: EtcdUser, cluster: Pick<EtcdCluster, "spec">): string {
+export function madeForOf(user: EtcdUser, cluster: Pick<EtcdCluster, "metadata" | "spec">): string {
   return fingerprint(orderOf(user, cluster));
 }
 

@@ -1,25 +1,17 @@
-import { isClaimed, whyTaken } from "#access/claim.ts";
+import { isClaimed } from "#access/claim.ts";
 import { lackingIn, permissionText, surplusIn, wantedPermissions } from "#access/permissions.ts";
 import { clusterIdOf } from "#access/place.ts";
+import { awaitingEtcd, awaitingName } from "#access/waits.ts";
 import { roleNameOf } from "#api/etcd-names.ts";
 import { claimOf } from "#role/snapshot.ts";
 import type { RoleRule } from "#role/step.ts";
-import { step, wait } from "#runtime/decide.ts";
-
-/** Recheck in milliseconds. It does not query etcd: access/calls.ts backs off from a cluster that does not answer. */
-const AWAIT_ETCD_RECHECK_MS = 10_000;
+import { step } from "#runtime/decide.ts";
 
 /** Waits while no member answers. */
 export const awaitEtcd: RoleRule = {
   name: "await-etcd",
-  decide({ access, found }) {
-    const dark = [access, found].find(({ is }) => is === "unknown");
-    return dark?.is === "unknown" ? wait(`etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS) : undefined;
-  },
+  decide: ({ access, found }) => awaitingEtcd(access, found),
 };
-
-/** Recheck in milliseconds: the deletion of the other object does not trigger this one. */
-const NAME_TAKEN_RECHECK_MS = 60_000;
 
 /**
  * Waits while the name is taken: by a role in etcd that others have created, unless spec.takeOver is set, or by an
@@ -27,10 +19,7 @@ const NAME_TAKEN_RECHECK_MS = 60_000;
  */
 export const nameTaken: RoleRule = {
   name: "name-taken",
-  decide(snapshot) {
-    const because = whyTaken(claimOf(snapshot));
-    return because === undefined ? undefined : wait(because, NAME_TAKEN_RECHECK_MS, { warn: true });
-  },
+  decide: (snapshot) => awaitingName(claimOf(snapshot)),
 };
 
 /**

@@ -1,9 +1,9 @@
 import { isDeleting, isHeld, whyLeft } from "#access/claim.ts";
-import { hindranceOf } from "#access/place.ts";
+import { awaitingCluster } from "#access/waits.ts";
 import { roleNameOf } from "#api/etcd-names.ts";
 import { claimOf } from "#role/snapshot.ts";
 import type { RoleRule } from "#role/step.ts";
-import { step, wait } from "#runtime/decide.ts";
+import { step } from "#runtime/decide.ts";
 
 /**
  * Removes the finalizer of a deleted EtcdRole when its role no longer exists in etcd, was never created, or is deleted
@@ -21,16 +21,10 @@ export const releaseRole: RoleRule = {
   },
 };
 
-/** Recheck in milliseconds, for a lost event: normally a change of the EtcdCluster triggers this controller. */
-const RECHECK_MS = 60_000;
-
 /** Waits while the EtcdCluster does not exist, has not formed, sleeps, is paused or is being deleted. */
 export const awaitCluster: RoleRule = {
   name: "await-cluster",
-  decide({ role, cluster }) {
-    const hindrance = hindranceOf(role.spec.clusterRef.name, cluster);
-    return hindrance && wait(hindrance.because, RECHECK_MS);
-  },
+  decide: (snapshot) => awaitingCluster(claimOf(snapshot)),
 };
 
 /** Deletes the role in etcd when its EtcdRole is being deleted. Its users lose it. */

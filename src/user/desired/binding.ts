@@ -120,8 +120,9 @@ export function renewalWish(snapshot: UserSnapshot): BindingWish | undefined {
     return undefined;
   if (!mayBeRenewed(snapshot, own)) return undefined;
   const isCopied = pairWish(snapshot, own)?.what === "copy";
-  // A certificate with another name would be another user in etcd.
-  const isIssued = issuerOf(cluster) === "Operator" && !isNamedOtherwise(user, cluster, certificate);
+  // Without a password, a certificate with another name would be another user in etcd.
+  const isSameUser = own.hasPassword || !isNamedOtherwise(user, cluster, certificate);
+  const isIssued = issuerOf(cluster) === "Operator" && isSameUser;
   const due = isIssued ? renewalDue(cluster, takenAtMs, certificate, signer.value) : undefined;
   const because = isCopied ? "cert-manager has renewed its certificate" : due;
   if (because === undefined) return undefined;

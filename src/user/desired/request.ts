@@ -12,6 +12,7 @@ export function bindingRequest(user: EtcdUser, cluster: EtcdCluster): Draft<Cert
   const { namespace, name } = user.metadata;
   const secretName = bindingCertificateName(name);
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, "client");
+  const { commonName, names } = orderOf(user, cluster);
   const { issuerRef } = cluster.spec.tls?.client.certManager ?? {};
   const { name: issuer = "", kind = "Issuer", group = "cert-manager.io" } = issuerRef ?? {};
   return withHash<Certificate>({
@@ -26,7 +27,7 @@ export function bindingRequest(user: EtcdUser, cluster: EtcdCluster): Draft<Cert
     spec: {
       secretName,
       issuerRef: { name: issuer, kind, group },
-      commonName: orderOf(user, cluster).commonName,
+      ...(commonName === undefined ? { dnsNames: [...names] } : { commonName }),
       usages: ["digital signature", "client auth"],
       duration: `${Math.floor(durationMs / 1_000)}s`,
       renewBefore: `${Math.floor(renewBeforeMs / 1_000)}s`,
@@ -41,6 +42,6 @@ export function requestDiffers(live: Certificate, wanted: Draft<Certificate>): b
 }
 
 function ours(spec: Certificate["spec"]) {
-  const { secretName, issuerRef, commonName, usages } = spec ?? {};
-  return { secretName, issuerRef, commonName, usages };
+  const { secretName, issuerRef, commonName, dnsNames, usages } = spec ?? {};
+  return { secretName, issuerRef, commonName, dnsNames, usages };
 }

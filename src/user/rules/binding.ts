@@ -181,7 +181,7 @@ function whyNone(snapshot: UserSnapshot): string {
   if (issuer === "CertManager" && isIssuedOtherwise(snapshot)) {
     const had = signer.is === "present" && signer.value.commonName;
     const name = had ? `the common name ${had}` : "another common name";
-    const wanted = cluster && orderOf(user, cluster).commonName;
+    const wanted = (cluster && orderOf(user, cluster).commonName) ?? "none";
     return [`cert-manager's certificate has ${name}, and must have ${wanted}`, ...said].join("; ");
   }
   return trust === undefined ? "the CA of the members' certificates is not known yet" : "its Secret is not created yet";

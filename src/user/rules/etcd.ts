@@ -1,24 +1,16 @@
-import { isClaimed, whyTaken } from "#access/claim.ts";
+import { isClaimed } from "#access/claim.ts";
 import { clusterIdOf } from "#access/place.ts";
+import { awaitingEtcd, awaitingName } from "#access/waits.ts";
 import { userNameOf } from "#api/etcd-names.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { claimOf, hasPassword, ownBinding } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** Recheck in milliseconds. It does not query etcd: access/calls.ts backs off from a cluster that does not answer. */
-const AWAIT_ETCD_RECHECK_MS = 10_000;
-
 /** Waits while no member answers. */
 export const awaitEtcd: UserRule = {
   name: "await-etcd",
-  decide({ access, found, password }) {
-    const dark = [access, found, password].find(({ is }) => is === "unknown");
-    return dark?.is === "unknown" ? wait(`etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS) : undefined;
-  },
+  decide: ({ access, found, password }) => awaitingEtcd(access, found, password),
 };
-
-/** Recheck in milliseconds: the deletion of the other object does not trigger this one. */
-const NAME_TAKEN_RECHECK_MS = 60_000;
 
 /**
  * Waits while the name is taken: by a user in etcd that others have created, unless spec.takeOver is set, or by an
@@ -26,10 +18,7 @@ const NAME_TAKEN_RECHECK_MS = 60_000;
  */
 export const nameTaken: UserRule = {
   name: "name-taken",
-  decide(snapshot) {
-    const because = whyTaken(claimOf(snapshot));
-    return because === undefined ? undefined : wait(because, NAME_TAKEN_RECHECK_MS, { warn: true });
-  },
+  decide: (snapshot) => awaitingName(claimOf(snapshot)),
 };
 
 /**

@@ -1,5 +1,5 @@
 import { isDeleting, isHeld, whyLeft } from "#access/claim.ts";
-import { hindranceOf } from "#access/place.ts";
+import { awaitingCluster } from "#access/waits.ts";
 import { userNameOf } from "#api/etcd-names.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { claimOf, type UserSnapshot } from "#user/snapshot.ts";
@@ -25,16 +25,10 @@ function whyOver({ found, access }: UserSnapshot): string | undefined {
   return found.is === "absent" && access.is === "present" ? "its user no longer exists in etcd" : undefined;
 }
 
-/** Recheck in milliseconds, for a lost event: normally a change of the EtcdCluster triggers this controller. */
-const AWAIT_CLUSTER_RECHECK_MS = 60_000;
-
 /** Waits while the EtcdCluster does not exist, has not formed, sleeps, is paused or is being deleted. */
 export const awaitCluster: UserRule = {
   name: "await-cluster",
-  decide({ user, cluster }) {
-    const hindrance = hindranceOf(user.spec.clusterRef.name, cluster);
-    return hindrance && wait(hindrance.because, AWAIT_CLUSTER_RECHECK_MS);
-  },
+  decide: (snapshot) => awaitingCluster(claimOf(snapshot)),
 };
 
 /** Deletes the user in etcd when its EtcdUser is being deleted. Its password and certificates become invalid. */

@@ -1,0 +1,33 @@
+import { type Claim, whyTaken } from "#access/claim.ts";
+import { hindranceOf } from "#access/place.ts";
+import type { Observed } from "#base/observed.ts";
+import { type Waiting, wait } from "#runtime/decide.ts";
+
+// Waits that the rules of EtcdRole and EtcdUser share; undefined when there is nothing to wait for.
+
+/** Recheck in milliseconds, for a lost event: normally a change of the EtcdCluster triggers the controller. */
+const AWAIT_CLUSTER_RECHECK_MS = 60_000;
+
+/** Waits while the EtcdCluster is not available for changes. */
+export function awaitingCluster({ object, cluster }: Pick<Claim, "object" | "cluster">): Waiting | undefined {
+  const hindrance = hindranceOf(object.spec.clusterRef.name, cluster);
+  return hindrance && wait(hindrance.because, AWAIT_CLUSTER_RECHECK_MS);
+}
+
+/** Recheck in milliseconds. It does not query etcd: calls.ts backs off from a cluster that does not answer. */
+const AWAIT_ETCD_RECHECK_MS = 10_000;
+
+/** Waits while one of etcd's answers is missing. */
+export function awaitingEtcd(...answers: readonly Observed<unknown>[]): Waiting | undefined {
+  const dark = answers.find(({ is }) => is === "unknown");
+  return dark?.is === "unknown" ? wait(`etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS) : undefined;
+}
+
+/** Recheck in milliseconds: the deletion of the other object does not trigger this one. */
+const NAME_TAKEN_RECHECK_MS = 60_000;
+
+/** Waits while the name is taken. */
+export function awaitingName(claim: Claim): Waiting | undefined {
+  const because = whyTaken(claim);
+  return because === undefined ? undefined : wait(because, NAME_TAKEN_RECHECK_MS, { warn: true });
+}
