@@ -30,6 +30,7 @@ test.each([
   [412, "ObjectExists"],
   [429, "Unreachable"],
   [500, "Unreachable"],
+  [501, "InvalidLocation"],
   [503, "Unreachable"],
   [507, "NoSpace"],
   [400, "Other"],

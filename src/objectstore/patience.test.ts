@@ -44,7 +44,7 @@ test("retries: temporary failures are retried until an attempt succeeds", async 
   expect(await outcomeOf(["Unreachable", "Timeout", "ok"])).toMatchObject({ outcome: "ok", attempts: 3 });
 });
 
-test("retries: a request has at most five attempts, with growing and partly random pauses", async () => {
+test("retries: a request to a store that never answered has five attempts, with growing and partly random pauses", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["Unreachable"]);
   expect({ outcome, attempts }).toEqual({ outcome: "Unreachable", attempts: 5 });
   const pauses = atMs.slice(1).map((each, index) => each - (atMs[index] ?? 0));
@@ -62,9 +62,41 @@ test("retries: an attempt that hangs ends at its deadline, and is retried", asyn
 
 test("retries: a request that hangs at every attempt fails with Timeout in bounded time", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["hangs"], { attempts: 100 });
-  expect({ outcome, attempts }).toEqual({ outcome: "Timeout", attempts: 5 });
+  expect({ outcome, attempts }).toEqual({ outcome: "Timeout", attempts: 3 });
   expect(atMs.at(-1)).toBeLessThan(PATIENCE.giveUpMs);
 });
+
+test.each(["ok", "AccessDenied"] as const)(
+  "retries: a store that answered %s before is asked again for minutes, and then given up",
+  async (first) => {
+    const clock = new FakeClock();
+    const requests = new Requests(
+      PATIENCE,
+      translator([], () => undefined),
+      clock,
+    );
+    const ask = (answer: StoreReason | "ok") => {
+      const answered = answer === "ok" ? Promise.resolve("ok") : Promise.reject(new StoreError(answer, "no"));
+      return requests.make("put a", 60_000, never, () => answered).catch((thrown: StoreError) => thrown.reason);
+    };
+    expect(await ask(first)).toBe(first);
+    const sinceMs = clock.monotonicMs();
+    const isAway = () => clock.monotonicMs() - sinceMs < 120_000;
+    const outage = requests.make("put a", 60_000, never, () =>
+      isAway() ? Promise.reject(new StoreError("Unreachable", "no")) : Promise.resolve("ok"),
+    );
+    await clock.advance(140_000);
+    expect(await outage).toBe("ok");
+    let isOver = false;
+    const lasting = ask("Unreachable").finally(() => {
+      isOver = true;
+    });
+    await clock.advance(PATIENCE.giveUpMs - 1_000);
+    expect(isOver).toBe(false);
+    await clock.advance(12_000);
+    expect(await lasting).toBe("Unreachable");
+  },
+);
 
 test("retries: the caller's signal cancels a running attempt, or the pause after one", async () => {
   for (const outcome of ["hangs", "Unreachable"] as const) {

@@ -17,9 +17,9 @@ export interface Patience {
   readonly idleMs: number;
   /** Slowest rate for a part beyond `answerMs`: below it a gigabyte would take five hours. */
   readonly slowestBytesPerSecond: number;
-  /** Attempts of one request, including the first. */
+  /** Attempts of one request to a store that has never answered: its endpoint may be wrong. */
   readonly attempts: number;
-  /** Time after which no new attempt begins: attempts that hang could add up to an hour. */
+  /** Time after which no new attempt begins. A store that has answered before is asked until then. */
   readonly giveUpMs: number;
   readonly backoff: Backoff;
   /** To clean up after a failure or an abort. */
@@ -33,8 +33,10 @@ export const PATIENCE: Patience = {
   idleMs: 60_000,
   slowestBytesPerSecond: 64 * 1024,
   attempts: 5,
-  giveUpMs: 5 * 60_000,
-  // Busy stores ask for pauses of seconds: at most 1 + 2 + 4 + 8 s, half of it random.
+  // An outage of a minute or two passes. The agent gives up after five minutes without progress, so that the store's own
+  // error is reported first.
+  giveUpMs: 3 * 60_000,
+  // Busy stores ask for pauses of seconds: 1, 2, 4, 8, 10, 10 s and so on, half of it random.
   backoff: { firstMs: 1000, maxMs: 10_000, factor: 2, jitter: 0.5 },
   cleanUpMs: 30_000,
 };
@@ -47,6 +49,8 @@ export class Requests {
   readonly patience: Patience;
   readonly #translate: (thrown: unknown, what: string) => StoreError;
   readonly #clock: Clock;
+  /** Whether the store has ever answered, also with a lasting refusal. */
+  #hasAnswered = false;
 
   /** @param translate converts an error of the store's library into a StoreError; `what` names the operation */
   constructor(
@@ -64,17 +68,32 @@ export class Requests {
    * @throws StoreError
    */
   async make<T>(what: string, deadlineMs: number, signal: AbortSignal, attempt: Attempt<T>): Promise<T> {
-    const sinceMs = this.#clock.monotonicMs();
+    const sinceMs = this.nowMs();
     for (let n = 1; ; n++) {
       try {
-        return await this.once(what, deadlineMs, signal, attempt);
+        const answer = await this.once(what, deadlineMs, signal, attempt);
+        this.#hasAnswered = true;
+        return answer;
       } catch (thrown) {
         const error = this.#translate(thrown, what);
-        const isLast = n >= this.patience.attempts || this.#clock.monotonicMs() - sinceMs >= this.patience.giveUpMs;
-        if (isLast || !isWorthAnotherTry(error.reason)) throw error;
+        if (!isWorthAnotherTry(error.reason)) {
+          this.#hasAnswered ||= error.reason !== "Aborted";
+          throw error;
+        }
+        if (!this.#hasAnswered && n >= this.patience.attempts) throw error;
+        if (this.isGivenUp(sinceMs)) throw error;
       }
       await this.pause(n - 1, what, signal);
     }
+  }
+
+  nowMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  /** Whether no new attempt may begin for work without progress since this time of `nowMs`. */
+  isGivenUp(sinceMs: number): boolean {
+    return this.nowMs() - sinceMs >= this.patience.giveUpMs;
   }
 
   /** Waits before retry number `attempt`, from 0. @throws StoreError `Aborted` */

@@ -54,7 +54,7 @@ export async function put(
 ): Promise<{ bytes: number }> {
   const id = randomUUID();
   const writer = newWriter(id);
-  const upload = new Upload(what, writer, id, options.signal);
+  const upload = new Upload(what, writer, id, options.signal, patience);
   try {
     return { bytes: await upload.run(body) };
   } catch (thrown) {
@@ -69,6 +69,7 @@ class Upload {
   readonly #writer: Writer;
   readonly #id: string;
   readonly #signal: AbortSignal;
+  readonly #patience: Patience;
   /** Ends the running requests when one of them fails. */
   readonly #stop = new AbortController();
   readonly #failed = Promise.withResolvers<never>();
@@ -77,11 +78,12 @@ class Upload {
   /** Whether the object may have become visible. */
   #mayBeSeen = false;
 
-  constructor(what: string, writer: Writer, id: string, signal: AbortSignal) {
+  constructor(what: string, writer: Writer, id: string, signal: AbortSignal, patience: Patience) {
     this.#what = what;
     this.#writer = writer;
     this.#id = id;
     this.#signal = signal;
+    this.#patience = patience;
     this.#failed.promise.catch(() => {});
   }
 
@@ -165,7 +167,9 @@ class Upload {
   /** Whether the object is ours although the last request failed. */
   async #isOurs(thrown: unknown): Promise<boolean> {
     if (this.#signal.aborted || !(thrown instanceof StoreError)) return false;
-    return (await this.#writer.putID(this.#stop.signal).catch(() => undefined)) === this.#id;
+    // Short: the last request has waited for the store already.
+    const soon = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(this.#patience.cleanUpMs)]);
+    return (await this.#writer.putID(soon).catch(() => undefined)) === this.#id;
   }
 
   async undo(signal: AbortSignal): Promise<void> {

@@ -18,8 +18,8 @@ export interface Opened {
 export type Open = (from: number, version: string | undefined, signal: AbortSignal) => Promise<Opened | undefined>;
 
 /**
- * Yields an object's bytes. When a connection breaks or hangs, the rest of the same version is requested; only attempts
- * without any byte count.
+ * Yields an object's bytes. When a connection breaks or hangs, the rest of the same version is requested, until no byte
+ * has arrived for `giveUpMs`.
  * @param what name of the operation in messages
  */
 export async function* read(
@@ -31,11 +31,13 @@ export async function* read(
 ): AsyncGenerator<Uint8Array, void, void> {
   let at = from;
   let version: string | undefined;
+  let sinceMs = requests.nowMs();
   for (let inVain = 0; ; inVain++) {
     // The body outlives the attempt that opened it, and ends with this call.
     let body = new AbortController();
+    let opened: Opened | undefined;
     try {
-      const opened = await requests.make(what, requests.patience.answerMs, signal, (attempt) => {
+      opened = await requests.make(what, requests.patience.answerMs, signal, (attempt) => {
         const own = new AbortController();
         body = own;
         attempt.addEventListener("abort", () => own.abort());
@@ -50,12 +52,14 @@ export async function* read(
         at += chunk.length;
         inVain = -1;
         yield chunk;
+        sinceMs = requests.nowMs(); // The caller may have taken long.
       }
       if (at === end) return;
       throw new StoreError("Unreachable", `${what}: the store ended it ${end - at} bytes too early`);
     } catch (thrown) {
-      const isLast = inVain + 1 >= requests.patience.attempts;
-      if (!(thrown instanceof StoreError) || !isWorthAnotherTry(thrown.reason) || isLast) throw thrown;
+      // Without an opened body, `make` has given up already.
+      if (opened === undefined || !(thrown instanceof StoreError) || !isWorthAnotherTry(thrown.reason)) throw thrown;
+      if (requests.isGivenUp(sinceMs)) throw thrown;
     } finally {
       body.abort();
     }

@@ -44,8 +44,18 @@ export function s3Answer(thrown: unknown): Answer | undefined {
   if (thrown.name === "CredentialsProviderError" || thrown.name === "TokenProviderError") {
     return { reason: "WrongCredentials", text: thrown.message };
   }
-  if (!(thrown instanceof S3ServiceException)) return undefined;
-  const status = thrown.$metadata.httpStatusCode;
+  const status = s3Status(thrown);
+  if (!(thrown instanceof S3ServiceException)) {
+    // A load balancer's page; the library fails to parse it.
+    if (status === undefined || status < 400) return undefined;
+    return { reason: reasonOfStatus(status), text: `HTTP ${status} with a body that is not XML` };
+  }
   const reason = REASONS[thrown.name] ?? reasonOfStatus(status);
   return { reason, text: `${thrown.name}${status === undefined ? "" : ` (HTTP ${status})`}: ${thrown.message}` };
+}
+
+/** HTTP status of the answer that caused this error of the library; it sets the status also when it cannot parse the answer. */
+export function s3Status(thrown: unknown): number | undefined {
+  if (!(thrown instanceof Error) || !("$metadata" in thrown)) return undefined;
+  return (thrown.$metadata as { readonly httpStatusCode?: number } | undefined)?.httpStatusCode;
 }

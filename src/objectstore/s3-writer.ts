@@ -11,7 +11,7 @@ import { StoreError } from "./error.ts";
 import type { Part } from "./parts.ts";
 import { type Attempt, type Requests, sendMs } from "./patience.ts";
 import { PUT_ID, type Writer } from "./put.ts";
-import { s3Answer } from "./s3-error.ts";
+import { s3Answer, s3Status } from "./s3-error.ts";
 
 /** S3 refuses parts below 5 MiB; this size allows 76 GiB. */
 const PART_BYTES = 8 * 1024 ** 2;
@@ -40,6 +40,9 @@ export class S3Writer implements Writer {
   readonly #object: NewObject;
   readonly #tags: string[] = [];
   #uploadID: string | undefined;
+  /** False after the server answered that it does not know conditional writes. */
+  #isConditionKnown = true;
+  readonly #needsCondition: boolean;
 
   /** @param object Metadata contains the ID of the call */
   constructor(
@@ -49,6 +52,7 @@ export class S3Writer implements Writer {
     object: NewObject,
     expectedBytes: number | undefined,
     there: Pick<Writer, "putID" | "remove">,
+    needsCondition = false,
   ) {
     this.#client = client;
     this.#requests = requests;
@@ -57,12 +61,15 @@ export class S3Writer implements Writer {
     this.partBytes = Math.max(PART_BYTES, Math.ceil((expectedBytes ?? 0) / MOST_PARTS));
     this.putID = there.putID;
     this.remove = there.remove;
+    this.#needsCondition = needsCondition;
   }
 
   async whole(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
-    const command = { ...this.#object, Body: bytes, ContentMD5: md5Of(bytes), IfNoneMatch: "*" };
+    const object = { ...this.#object, Body: bytes, ContentMD5: md5Of(bytes) };
     await this.#make(this.#sendMs(bytes), signal, (abortSignal) =>
-      this.#client.send(new PutObjectCommand(command), { abortSignal }),
+      this.#unlessThere(abortSignal, (condition) =>
+        this.#client.send(new PutObjectCommand({ ...object, ...condition }), { abortSignal }),
+      ),
     );
   }
 
@@ -83,13 +90,41 @@ export class S3Writer implements Writer {
 
   async commit(signal: AbortSignal): Promise<void> {
     const Parts = this.#tags.map((ETag, index) => ({ ETag, PartNumber: index + 1 }));
-    const upload = { ...this.#upload(), MultipartUpload: { Parts }, IfNoneMatch: "*" };
+    const upload = { ...this.#upload(), MultipartUpload: { Parts } };
     let asked = 0;
     await this.#make(this.#requests.patience.commitMs, signal, (abortSignal) => {
       asked += 1;
-      return this.#client.send(new CompleteMultipartUploadCommand(upload), { abortSignal });
+      return this.#unlessThere(abortSignal, (condition) =>
+        this.#client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition }), { abortSignal }),
+      );
     });
     if (asked > 1) await this.#shown(signal);
+  }
+
+  /**
+   * Sends a write on the condition that the key has no object. Some servers answer the condition with 501. For them the
+   * key is looked up right before a write without the condition: an object that appears in between is overwritten.
+   */
+  async #unlessThere(signal: AbortSignal, send: (condition: { IfNoneMatch?: "*" }) => Promise<unknown>): Promise<void> {
+    if (this.#isConditionKnown) {
+      try {
+        await send({ IfNoneMatch: "*" });
+        return;
+      } catch (thrown) {
+        if (s3Status(thrown) !== 501) throw thrown;
+        const message = `${this.#what}: the server does not know If-None-Match, which an archive of changes needs`;
+        if (this.#needsCondition) throw new StoreError("InvalidLocation", message);
+        this.#isConditionKnown = false;
+      }
+    }
+    const found = await this.putID(signal); // Not #found: without permission to look, nothing may be written.
+    if (found === this.#object.Metadata[PUT_ID]) return;
+    if (found !== undefined) throw this.#another();
+    await send({});
+  }
+
+  #another(): StoreError {
+    return new StoreError("ObjectExists", `${this.#what}: another writer has stored ${this.#object.Key}`);
   }
 
   /**
@@ -98,14 +133,13 @@ export class S3Writer implements Writer {
    * @throws StoreError `Timeout`, `ObjectExists`
    */
   async #shown(signal: AbortSignal): Promise<void> {
-    const { Metadata, Key } = this.#object;
+    const { Metadata } = this.#object;
     const what = `${this.#what}: the store confirmed the object, but does not return it yet`;
     await this.#requests.once(what, this.#requests.patience.commitMs, signal, async (own) => {
       for (let looks = 0; ; looks++) {
         const found = await this.#found(own);
         if (found === Metadata[PUT_ID]) return;
-        if (found !== undefined)
-          throw new StoreError("ObjectExists", `${this.#what}: another writer has stored ${Key}`);
+        if (found !== undefined) throw this.#another();
         await this.#requests.pause(looks, what, own);
       }
     });

@@ -5,7 +5,6 @@ import {
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
   S3Client,
-  S3ServiceException,
 } from "@aws-sdk/client-s3";
 import { translator } from "./failure.ts";
 import { checkKey } from "./key.ts";
@@ -15,7 +14,7 @@ import { type Patience, Requests } from "./patience.ts";
 import { PUT_ID, put, putIDOf } from "./put.ts";
 import { type Opened, read, replaced } from "./read.ts";
 import { type S3Credentials, s3Config, s3Secrets } from "./s3-config.ts";
-import { s3Answer } from "./s3-error.ts";
+import { s3Answer, s3Status } from "./s3-error.ts";
 import { S3Writer } from "./s3-writer.ts";
 import type { CallOptions, GetOptions, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
@@ -39,13 +38,14 @@ export class S3Store implements ObjectStore {
     return await put(what, body, options, this.#requests.patience, (putID) => {
       const object = { Bucket: this.#bucket, Key: key, Metadata: { ...options.metadata, [PUT_ID]: putID } };
       const { expectedBytes } = options;
-      return new S3Writer(this.#client, this.#requests, what, object, expectedBytes, {
-        putID: async (signal) => {
+      const there = {
+        putID: async (signal: AbortSignal) => {
           const found = await this.#head(what, key, signal);
           return putIDOf(found && (found.Metadata ?? {}));
         },
-        remove: (signal) => this.delete(key, { signal }),
-      });
+        remove: (signal: AbortSignal) => this.delete(key, { signal }),
+      };
+      return new S3Writer(this.#client, this.#requests, what, object, expectedBytes, there, options.needsCondition);
     });
   }
 
@@ -55,8 +55,8 @@ export class S3Store implements ObjectStore {
       try {
         return await this.#open(key, from, version, signal);
       } catch (thrown) {
-        if (statusOf(thrown) === 416) return undefined;
-        if (statusOf(thrown) !== 412) throw thrown;
+        if (s3Status(thrown) === 416) return undefined;
+        if (s3Status(thrown) !== 412) throw thrown;
         throw replaced(what);
       }
     });
@@ -88,7 +88,7 @@ export class S3Store implements ObjectStore {
       try {
         return await this.#client.send(new HeadObjectCommand(object), { abortSignal });
       } catch (thrown) {
-        const status = statusOf(thrown);
+        const status = s3Status(thrown);
         if (status === undefined || status < 400 || status >= 500) throw thrown;
       }
       // The answer to HEAD has no body with the reason; the answer to GET has one.
@@ -146,8 +146,4 @@ export class S3Store implements ObjectStore {
   #what(verb: string, key: string): string {
     return `${verb} ${verb === "list" ? key : checkKey(key)} in ${this.#place}`;
   }
-}
-
-function statusOf(thrown: unknown): number | undefined {
-  return thrown instanceof S3ServiceException ? thrown.$metadata.httpStatusCode : undefined;
 }

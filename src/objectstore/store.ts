@@ -20,6 +20,8 @@ export interface PutOptions extends CallOptions {
   readonly metadata?: Metadata;
   /** Approximate size, if known: parts become larger where a store limits their number. */
   readonly expectedBytes?: number;
+  /** Whether a store that knows no conditional writes is refused (`InvalidLocation`). */
+  readonly needsCondition?: boolean;
 }
 
 export interface GetOptions extends CallOptions {

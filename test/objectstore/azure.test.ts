@@ -1,11 +1,13 @@
 import { BlobServiceClient, StorageSharedKeyCredential } from "@azure/storage-blob";
 import { afterAll } from "vitest";
+import type { Asked } from "#kit/servers/answering-proxy.ts";
 import { AZURE_ACCESS, startAzurite } from "#kit/servers/azurite.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
 import { MIB } from "./bodies.ts";
 import { type Place, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
+import { outageContract, type Phase } from "./outages.ts";
 
 afterAll(removeTemporaryDirs);
 
@@ -34,3 +36,26 @@ storeContract("Azure Blob", () => ({
 }));
 
 networkContract("Azure Blob", () => server.port, placeAt);
+
+function phaseOf({ method, url: { searchParams } }: Asked): Phase {
+  if (method === "HEAD") return "look";
+  if (method === "DELETE") return "delete";
+  const comp = searchParams.get("comp");
+  if (method === "GET") return comp === "list" ? "list" : "read";
+  if (comp === "block") return "part";
+  return comp === "blocklist" ? "commit" : "whole";
+}
+
+const BUSY =
+  "<Error><Code>ServerBusy</Code><Message>The server is currently unable to receive requests.</Message></Error>";
+
+outageContract(
+  "Azure Blob",
+  {
+    phaseOf,
+    phases: ["look", "whole", "part", "commit", "read", "list", "delete"],
+    busy: { status: 503, headers: { "content-type": "application/xml", "x-ms-error-code": "ServerBusy" }, body: BUSY },
+  },
+  () => server.port,
+  placeAt,
+);

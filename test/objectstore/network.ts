@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FaultProxy, startFaultProxy } from "#kit/servers/fault-proxy.ts";
-import { freePort } from "#kit/servers/store-server.ts";
+import { freePort } from "#kit/servers/free-port.ts";
 import type { StoreLocation } from "#objectstore/location.ts";
 import type { Patience } from "#objectstore/patience.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
@@ -90,7 +90,7 @@ export function networkContract(
 
     test("a server that stops answering during a write is reported as Timeout, and there is no object", async () => {
       const place = await placeAt(proxy.port);
-      const store = await openPlace(place, { ...IMPATIENT, attempts: 1 });
+      const store = await openPlace(place, { ...IMPATIENT, giveUpMs: 0 });
       const large = bytesOf(30 * MIB);
       async function* freezing() {
         yield* bodyOf(large.subarray(0, 20 * MIB));
@@ -108,7 +108,7 @@ export function networkContract(
 
     test("a server that shuts down during a write is reported as Unreachable", async () => {
       const gone = await startFaultProxy(serverPort());
-      const store = await openAt(gone.port, BRISK); // Not IMPATIENT: 20 MiB may take over a second.
+      const store = await openAt(gone.port, { ...BRISK, giveUpMs: 1_000 }); // Not IMPATIENT: 20 MiB may take over a second.
       async function* leaving() {
         yield* bodyOf(bytesOf(20 * MIB));
         await gone.stop();

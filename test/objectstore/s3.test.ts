@@ -1,11 +1,13 @@
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
-import { afterAll } from "vitest";
+import { afterAll, expect, test } from "vitest";
+import { type Asked, startAnsweringProxy } from "#kit/servers/answering-proxy.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
 import { S3_ACCESS, startVersitygw } from "#kit/servers/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
-import { MIB } from "./bodies.ts";
-import { type Place, storeContract } from "./contract.ts";
+import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
+import { BRISK, never, openPlace, type Place, refused, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
+import { outageContract, type Phase } from "./outages.ts";
 
 afterAll(removeTemporaryDirs);
 
@@ -42,3 +44,59 @@ storeContract("S3", () => ({
 }));
 
 networkContract("S3", () => server.port, placeAt);
+
+function phaseOf({ method, url: { searchParams } }: Asked): Phase {
+  if (method === "HEAD") return "look";
+  if (method === "DELETE") return "delete";
+  if (method === "GET") return searchParams.has("list-type") ? "list" : "read";
+  if (method === "POST") return searchParams.has("uploads") ? "begin" : "commit";
+  return searchParams.has("partNumber") ? "part" : "whole";
+}
+
+const SLOW_DOWN = "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>";
+
+outageContract(
+  "S3",
+  {
+    phaseOf,
+    phases: ["look", "whole", "begin", "part", "commit", "read", "list", "delete"],
+    busy: { status: 503, headers: { "content-type": "application/xml" }, body: SLOW_DOWN },
+  },
+  () => server.port,
+  placeAt,
+);
+
+const NOT_IMPLEMENTED =
+  "<Error><Code>NotImplemented</Code><Message>A header implies functionality that is not implemented.</Message></Error>";
+
+test("S3 without conditional writes: an object is stored unless one exists when the write begins", async () => {
+  const proxy = await startAnsweringProxy(server.port);
+  let refusals = 0;
+  proxy.instead = ({ headers }) => {
+    if (headers["if-none-match"] === undefined) return undefined;
+    refusals += 1;
+    return { status: 501, headers: { "content-type": "application/xml" }, body: NOT_IMPLEMENTED };
+  };
+  const place = await placeAt(proxy.port);
+  const [store, other] = [await openPlace(place, BRISK), await openPlace(place, BRISK)];
+  const options = { signal: never };
+  for (const size of [5, 20 * MIB]) {
+    const bytes = bytesOf(size);
+    expect(await store.put(`new/${size}`, bodyOf(bytes), options)).toEqual({ bytes: size });
+    expect((await read(store.get(`new/${size}`, options))).equals(bytes)).toBe(true);
+    expect(await refused(store.put(`new/${size}`, bodyOf(bytesOf(3)), options))).toBe("ObjectExists");
+    const first = bytesOf(7);
+    async function* overtaken() {
+      await other.put(`raced/${size}`, bodyOf(first), options);
+      yield* bodyOf(bytes);
+    }
+    expect(await refused(store.put(`raced/${size}`, overtaken(), options))).toBe("ObjectExists");
+    expect((await read(store.get(`raced/${size}`, options))).equals(first)).toBe(true);
+  }
+  const archived = { needsCondition: true, signal: never };
+  expect(await refused(store.put("archived", bodyOf(bytesOf(3)), archived))).toBe("InvalidLocation");
+  expect(await store.head("archived", options)).toBeUndefined();
+  expect(refusals).toBe(7); // once for each write that was not refused before
+  await Promise.all([store.close(), other.close()]);
+  await proxy.stop();
+});

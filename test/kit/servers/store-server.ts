@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "#kit/etcd/etcd.ts";
+import { freePort } from "./free-port.ts";
 
 /** A real object store server in its own process. */
 export interface StoreServer {
@@ -46,16 +46,6 @@ export async function startStoreServer(
       await ended;
     },
   };
-}
-
-/** A port of loopback on which nothing listens now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-  return address.port;
 }
 
 async function listens(port: number): Promise<boolean> {
