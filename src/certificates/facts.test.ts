@@ -210,7 +210,11 @@ describe("the Secret of a CA", () => {
 
   const cases: { name: string; data: Record<string, string>; trouble: string | undefined }[] = [
     { name: "a complete CA Secret (none)", data: own, trouble: undefined },
-    { name: "a leaf certificate", data: good, trouble: "its tls.crt is not a self-signed CA" },
+    {
+      name: "a leaf certificate",
+      data: good,
+      trouble: "its tls.crt is not a self-signed CA; for an intermediate one use the provider CertManager or Secret",
+    },
     {
       name: "a ca.crt without the CA itself",
       data: dataOf(ca, other.certificate),

@@ -41,6 +41,9 @@ describe("a CA made by a user", () => {
     ],
     ["with the usages serverAuth and clientAuth", makeCA(P256, "extendedKeyUsage=serverAuth,clientAuth")],
     ["with an Ed25519 key", makeCA(["-newkey", "ed25519"])],
+    ["with an RSA key", makeCA(["-newkey", "rsa:2048"])],
+    ["with an ECDSA key on P-384", makeCA(P384)],
+    ["with an ECDSA key on P-521", makeCA(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-521"])],
     ["with the usage anyExtendedKeyUsage", makeCA(P256, "extendedKeyUsage=anyExtendedKeyUsage")],
   ])("issues certificates that it verifies when made %s", async (_, pair) => {
     expect(problemOf(pair)).toBeUndefined();
@@ -81,22 +84,12 @@ describe("a CA made by a user", () => {
 
 describe("a CA that the operator cannot sign with is reported for", () => {
   const ED448 = ["-newkey", "ed448"];
+  const BRAINPOOL = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:brainpoolP256r1"];
+  const KEYS = "it must be RSA of 2048 to 8192 bits, ECDSA on P-256, P-384 or P-521, or Ed25519";
   test.each([
-    [
-      "an RSA key",
-      makeCA(["-newkey", "rsa:2048"]),
-      "its tls.key is an RSA key of 2048 bits; it must be an ECDSA key on P-256, or an Ed25519 key",
-    ],
-    [
-      "an ECDSA key on P-384",
-      makeCA(P384),
-      "its tls.key is an ECDSA key on secp384r1; it must be an ECDSA key on P-256, or an Ed25519 key",
-    ],
-    [
-      "an Ed448 key",
-      makeCA(ED448),
-      "its tls.key is a key of the kind ed448; it must be an ECDSA key on P-256, or an Ed25519 key",
-    ],
+    ["a short RSA key", makeCA(["-newkey", "rsa:1024"]), `its tls.key is an RSA key of 1024 bits; ${KEYS}`],
+    ["an ECDSA key on another curve", makeCA(BRAINPOOL), `its tls.key is an ECDSA key on brainpoolP256r1; ${KEYS}`],
+    ["an Ed448 key", makeCA(ED448), `its tls.key is a key of the kind ed448; ${KEYS}`],
     [
       "name constraints",
       makeCA(P256, "nameConstraints=critical,excluded;DNS:foo.svc"),

@@ -4,15 +4,34 @@ import { ANY_USE, CLIENT_AUTH, SERVER_AUTH } from "#certificates/extended-key-us
 import { keyIn } from "#certificates/pem.ts";
 
 // Which CAs can the operator sign with?
-//   CAs with an ECDSA key on P-256 or an Ed25519 key, and without restrictions on names and uses. Its own CAs are such,
-//   and users' CAs may be. Any other CA would fail at each signature, or be rejected by etcd later.
+//   CAs with an RSA, ECDSA or Ed25519 key, and without restrictions on names and uses. Its own CAs are such, and users'
+//   CAs may be. Any other CA would fail at each signature, or be rejected by etcd later.
 
-const CURVE = "prime256v1";
-const ECDSA = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+/** Curves by OpenSSL's names, each with a hash of the same strength. */
+const CURVES: Readonly<Record<string, { readonly namedCurve: string; readonly hash: string }>> = {
+  prime256v1: { namedCurve: "P-256", hash: "SHA-256" },
+  secp384r1: { namedCurve: "P-384", hash: "SHA-384" },
+  secp521r1: { namedCurve: "P-521", hash: "SHA-512" },
+};
+/**
+ * Bounds on an RSA key, in bits. Shorter: no longer secure. Longer: Go's TLS accepts no signature by it
+ * (key-kinds.ts).
+ */
+const RSA_BITS = { least: 2_048, most: 8_192 } as const;
 
-/** Algorithm for signatures by this key, for Web Crypto; undefined when the operator does not support it. */
-export function signingBy(key: KeyObject | undefined): typeof ECDSA | { readonly name: "Ed25519" } | undefined {
-  if (key?.asymmetricKeyDetails?.namedCurve === CURVE) return ECDSA;
+/** Algorithm of a signature, as Web Crypto names it. */
+export type Signing =
+  | { readonly name: "ECDSA"; readonly namedCurve: string; readonly hash: string }
+  | { readonly name: "RSASSA-PKCS1-v1_5"; readonly hash: "SHA-256" }
+  | { readonly name: "Ed25519" };
+
+/** Algorithm for signatures by this key; undefined when the operator does not support it. */
+export function signingBy(key: KeyObject | undefined): Signing | undefined {
+  const { namedCurve = "", modulusLength = 0 } = key?.asymmetricKeyDetails ?? {};
+  const curve = CURVES[namedCurve];
+  if (curve !== undefined) return { name: "ECDSA", ...curve };
+  const isRsa = key?.asymmetricKeyType === "rsa" && RSA_BITS.least <= modulusLength && modulusLength <= RSA_BITS.most;
+  if (isRsa) return { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
   return key?.asymmetricKeyType === "ed25519" ? { name: "Ed25519" } : undefined;
 }
 
@@ -30,7 +49,7 @@ export function whyNoSigner(
 ): string | undefined {
   const is = keyIn(key);
   if (signingBy(is) === undefined)
-    return `its ${fields.key} is ${kindOf(is)}; it must be an ECDSA key on P-256, or an Ed25519 key`;
+    return `its ${fields.key} is ${kindOf(is)}; it must be RSA of ${RSA_BITS.least} to ${RSA_BITS.most} bits, ECDSA on P-256, P-384 or P-521, or Ed25519`;
   if (extensionsOf(authority).has(NAME_CONSTRAINTS))
     return `its ${fields.certificate} has name constraints; it must have none, since members have names such as localhost`;
   const uses = (authority.keyUsage as readonly string[] | undefined) ?? [];

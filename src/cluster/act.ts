@@ -89,53 +89,41 @@ export async function actOnCluster(
   snapshot: ClusterSnapshot,
   signal: AbortSignal,
 ): Promise<Written> {
+  const record = (status: EtcdClusterStatus) => writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, status, signal);
+  const replace = async <T extends KubeObject>(resource: Resource<T>, object: T) =>
+    stored(resource, await kube.replace(resource, object, { signal }));
+  const tls = (side: Side) => ({ kube, issuer, snapshot: issuing(snapshot, side), signal });
+  const voter = () => answeringVoter(snapshot, identities);
+  const options = () => ofThisCluster(snapshot, signal);
   switch (step.do) {
     case "writeTls":
       return await patchSpec(kube, snapshot, { tls: step.tls }, signal);
     case "recordIdentity":
       await needKeptClaims(kube, snapshot, signal);
-      return await writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, firstStatus(snapshot, step.identity), signal);
+      return await record(firstStatus(snapshot, step.identity));
     case "recordJoined":
-      return await writeStatus(
-        kube,
-        ETCD_CLUSTERS,
-        snapshot.cluster,
-        { ...snapshot.cluster.status, identity: withJoined(snapshot, step.names) },
-        signal,
-      );
+      return await record({ ...snapshot.cluster.status, identity: withJoined(snapshot, step.names) });
     case "createRestore":
       return await create(kube, ETCD_RESTORES, step.restore, signal);
     case "fallAsleep":
       await needClaimsAsSeen(kube, snapshot, signal);
-      return await writeStatus(
-        kube,
-        ETCD_CLUSTERS,
-        snapshot.cluster,
-        { ...snapshot.cluster.status, sleep: { startTime: rfc3339(snapshot.takenAtMs) } },
-        signal,
-      );
+      return await record({ ...snapshot.cluster.status, sleep: { startTime: rfc3339(snapshot.takenAtMs) } });
     case "wakeUp":
-      return await writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, wokenStatus(snapshot), signal);
+      return await record(wokenStatus(snapshot));
     case "createService":
       return await create(kube, SERVICES, step.service, signal);
     case "replaceService":
-      return stored(SERVICES, await kube.replace(SERVICES, servicePut(step.live, step.service), { signal }));
+      return await replace(SERVICES, servicePut(step.live, step.service));
     case "createBudget":
       return await create(kube, POD_DISRUPTION_BUDGETS, step.budget, signal);
     case "replaceBudget":
-      return stored(
-        POD_DISRUPTION_BUDGETS,
-        await kube.replace(POD_DISRUPTION_BUDGETS, replacing(step.live, step.budget), { signal }),
-      );
+      return await replace(POD_DISRUPTION_BUDGETS, replacing(step.live, step.budget));
     case "deleteBudget":
       return await deleteAsRead(kube, POD_DISRUPTION_BUDGETS, step.live, signal);
     case "createNetworkPolicy":
       return await create(kube, NETWORK_POLICIES, step.policy, signal);
     case "replaceNetworkPolicy":
-      return stored(
-        NETWORK_POLICIES,
-        await kube.replace(NETWORK_POLICIES, replacing(step.live, step.policy), { signal }),
-      );
+      return await replace(NETWORK_POLICIES, replacing(step.live, step.policy));
     case "deleteNetworkPolicy":
       return await deleteAsRead(kube, NETWORK_POLICIES, step.live, signal);
     case "createMonitor":
@@ -146,35 +134,13 @@ export async function actOnCluster(
       await deleteAsRead(kube, POD_MONITORS, step.live, signal);
       return { kind: "external" }; // No cache holds PodMonitors.
     case "issueAuthority":
-      return await unwatched(
-        issueAuthority({ kube, issuer, snapshot: issuing(snapshot, step.side), signal }, step.side, step.trust),
-      );
+      return await unwatched(issueAuthority(tls(step.side), step.side, step.trust));
     case "rotateAuthority":
-      return await unwatched(
-        rotateAuthority(
-          { kube, issuer, snapshot: issuing(snapshot, step.side), signal },
-          step.side,
-          step.phase,
-          step.facts,
-        ),
-      );
+      return await unwatched(rotateAuthority(tls(step.side), step.side, step.phase, step.facts));
     case "issueLeaf":
-      return await unwatched(
-        issueLeaf(
-          { kube, issuer, snapshot: issuing(snapshot, sideOf(step.purpose)), signal },
-          step.purpose,
-          step.authority,
-          step.facts,
-        ),
-      );
+      return await unwatched(issueLeaf(tls(sideOf(step.purpose)), step.purpose, step.authority, step.facts));
     case "spreadTrust":
-      return await unwatched(
-        spreadTrust(
-          { kube, issuer, snapshot: issuing(snapshot, sideOf(step.purpose)), signal },
-          step.authority,
-          step.facts,
-        ),
-      );
+      return await unwatched(spreadTrust(tls(sideOf(step.purpose)), step.authority, step.facts));
     case "publishClientSecret":
       return await unwatched(publishClientSecret({ kube, issuer, snapshot: effectiveTls(snapshot), signal }, step));
     case "createTrustMap":
@@ -198,7 +164,7 @@ export async function actOnCluster(
       await needNotJoined(kube, snapshot, step.peer, signal);
       return await create(kube, ETCD_PEERS, step.peer, signal);
     case "replacePeer":
-      return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, replacing(step.live, step.peer), { signal }));
+      return await replace(ETCD_PEERS, replacing(step.live, step.peer));
     case "markRemoval":
       if (step.removal !== undefined && step.removal !== "scale-down") await needShownAsSeen(kube, snapshot, signal);
       return await patchMetadata(
@@ -233,51 +199,28 @@ export async function actOnCluster(
       return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":
       await needPodAsSeen(kube, snapshot, step, signal);
-      return await writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, stoppedStatus(snapshot, step), signal);
+      return await record(stoppedStatus(snapshot, step));
     case "addLearner":
-      return await changed(
-        etcd.addLearner(answeringVoter(snapshot, identities), [step.peerUrl], ofThisCluster(snapshot, signal)),
-      );
+      return await changed(etcd.addLearner(voter(), [step.peerUrl], options()));
     case "promote":
-      return await changed(
-        etcd.promote(answeringVoter(snapshot, identities), step.id, ofThisCluster(snapshot, signal)),
-      );
+      return await changed(etcd.promote(voter(), step.id, options()));
     case "updateMember":
-      return await changed(
-        etcd.updateMember(
-          answeringVoter(snapshot, identities),
-          step.id,
-          [step.peerUrl],
-          ofThisCluster(snapshot, signal),
-        ),
-      );
+      return await changed(etcd.updateMember(voter(), step.id, [step.peerUrl], options()));
     case "removeMember":
       await needClaimGone(kube, snapshot, step, signal);
       await needRemoval(kube, snapshot, step, signal);
       // Last, so that the member's answer is as recent as possible.
       await needSilence({ kube, etcd, identities }, snapshot, step, signal);
-      return await changed(
-        etcd.removeMember(answeringVoter(snapshot, identities), step.id, ofThisCluster(snapshot, signal)),
-      );
+      return await changed(etcd.removeMember(voter(), step.id, options()));
     case "disarmAlarm":
-      return await changed(
-        etcd.disarmAlarm(
-          answeringVoter(snapshot, identities),
-          { memberId: step.id, type: step.type },
-          ofThisCluster(snapshot, signal),
-        ),
-      );
-    case "enableDowngrade": {
-      const [at, options] = [answeringVoter(snapshot, identities), ofThisCluster(snapshot, signal)];
-      await changed(etcd.downgrade(at, "VALIDATE", step.to, options));
-      return await changed(etcd.downgrade(at, "ENABLE", step.to, options));
-    }
+      return await changed(etcd.disarmAlarm(voter(), { memberId: step.id, type: step.type }, options()));
+    case "enableDowngrade":
+      await changed(etcd.downgrade(voter(), "VALIDATE", step.to, options()));
+      return await changed(etcd.downgrade(voter(), "ENABLE", step.to, options()));
     case "cancelDowngrade":
-      return await changed(
-        etcd.downgrade(downgradeReporter(snapshot, identities), "CANCEL", step.to, ofThisCluster(snapshot, signal)),
-      );
+      return await changed(etcd.downgrade(downgradeReporter(snapshot, identities), "CANCEL", step.to, options()));
     case "moveLeader":
-      return await changed(etcd.moveLeader(leader(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
+      return await changed(etcd.moveLeader(leader(snapshot, identities), step.id, options()));
   }
 }
 

@@ -12,6 +12,7 @@ import { disruptionBudgetRule } from "#cluster/exposure/rules/disruption-budget.
 import { headlessServiceRule } from "#cluster/exposure/rules/headless-service.ts";
 import { networkPolicyRule } from "#cluster/exposure/rules/network-policy.ts";
 import { podMonitorRule } from "#cluster/exposure/rules/pod-monitor.ts";
+import { secondBudget } from "#cluster/exposure/rules/second-budget.ts";
 import { adoptClaims } from "#cluster/identity/rules/adopt-claims.ts";
 import { awaitMembers } from "#cluster/identity/rules/await-members.ts";
 import { awaitRestore } from "#cluster/identity/rules/await-restore.ts";
@@ -109,6 +110,7 @@ export const CLUSTER_PHASES: readonly ClusterPhase[] = [
       onEffectiveTls(caRotationBlocked),
       secretAccessMissing,
       unmanagedNames,
+      secondBudget,
     ],
   },
   {

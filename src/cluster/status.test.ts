@@ -30,6 +30,7 @@ import {
   withPod,
   withStop,
   withTurn,
+  withTurns,
   withUpdate,
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
@@ -447,10 +448,7 @@ const cases: readonly Case[] = [
   },
   {
     name: "Ready is True (AllMembersHealthy) when the cluster is paused while members have pending restarts with strategy OnDelete",
-    given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
-      (given, name) => withTurn(given, name),
-      wanting(NEWER, { spec: { ...ON_DELETE, paused: true } }),
-    ),
+    given: withTurns(wanting(NEWER, { spec: { ...ON_DELETE, paused: true } })),
     ready: ["True", "AllMembersHealthy"],
     paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true$/],
   },

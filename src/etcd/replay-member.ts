@@ -1,7 +1,13 @@
 import { type Client, createClient } from "@connectrpc/connect";
 import { OperatorError } from "#base/error.ts";
 import { translateError } from "./error.ts";
-import { KV, Lease } from "./proto/etcdserverpb/rpc_pb.js";
+import {
+  AlarmRequest_AlarmAction as AlarmAction,
+  AlarmType,
+  KV,
+  Lease,
+  Maintenance,
+} from "./proto/etcdserverpb/rpc_pb.js";
 import { connectTo } from "./snapshot-source.ts";
 
 /** A put or deletion of one key, as part of one revision. */
@@ -29,6 +35,7 @@ export class ReplayMember {
   readonly #close: () => void;
   readonly #kv: Client<typeof KV>;
   readonly #lease: Client<typeof Lease>;
+  readonly #maintenance: Client<typeof Maintenance>;
   /** Lease ID → time of its next renewal, by `performance.now()`. */
   readonly #leases = new Map<bigint, number>();
 
@@ -39,6 +46,7 @@ export class ReplayMember {
     this.#close = close;
     this.#kv = createClient(KV, transport);
     this.#lease = createClient(Lease, transport);
+    this.#maintenance = createClient(Maintenance, transport);
   }
 
   /** Applies all operations in one transaction. @returns its revision, and the number of deleted keys */
@@ -60,6 +68,19 @@ export class ReplayMember {
       if (response.case === "responseDeleteRange") deleted += Number(response.value.deleted);
     }
     return { revision: answer.header.revision, deleted };
+  }
+
+  /**
+   * Disarms NOSPACE for all members. A snapshot of a full database contains the alarm, and etcd refuses every write until
+   * it is disarmed, also without a quota.
+   */
+  async disarmNoSpace(): Promise<void> {
+    const get = { action: AlarmAction.GET, alarm: AlarmType.NOSPACE };
+    const { alarms } = await this.#asked("Alarm", (options) => this.#maintenance.alarm(get, options));
+    for (const { memberID } of alarms) {
+      const request = { action: AlarmAction.DEACTIVATE, memberID, alarm: AlarmType.NOSPACE };
+      await this.#asked("Alarm", (options) => this.#maintenance.alarm(request, options));
+    }
   }
 
   hasLease(id: bigint): boolean {

@@ -5,6 +5,8 @@ import {
   type KubeObject,
   PERSISTENT_VOLUME_CLAIMS,
   type PersistentVolumeClaim,
+  PODS,
+  type Pod,
   type Resource,
 } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -49,6 +51,17 @@ export async function deleteClaim(
   const ref = { namespace, name };
   await kube.delete(PERSISTENT_VOLUME_CLAIMS, ref, { signal, preconditions: { uid, resourceVersion } });
   return { kind: "deleted", resource: PERSISTENT_VOLUME_CLAIMS, ref, uid };
+}
+
+/** Deletes this pod; a new one may have the same name. */
+export async function deletePod(
+  kube: Pick<KubeClient, "delete">,
+  { metadata }: Pod,
+  signal: AbortSignal,
+): Promise<Written> {
+  const { namespace, name, uid } = metadata;
+  await kube.delete(PODS, { namespace, name }, { signal, preconditions: { uid } });
+  return { kind: "deleted", resource: PODS, ref: { namespace, name }, uid };
 }
 
 /** Deletes a Job and its pods. The uid is a precondition: a new Job may have the same name. */

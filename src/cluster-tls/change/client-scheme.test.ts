@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { begin } from "#kit/snapshots/begin.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
-import { NEWER, withPod, withTurn } from "#kit/snapshots/cluster-rolling.ts";
+import { NEWER, NOT_READY, withPod, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { asking, certified } from "#kit/snapshots/cluster-steps.ts";
 import { bundle, OWN } from "#kit/snapshots/cluster-tls.ts";
 import { HAS, switching, turnedTo, WITHOUT } from "#kit/snapshots/scheme-change.ts";
@@ -177,7 +177,7 @@ const records: { name: string; given: ClusterSnapshot; client: object | undefine
   },
   {
     name: "no time before every member is Ready with both schemes",
-    given: withPod(allBoth, "my-etcd-1", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
+    given: withPod(allBoth, "my-etcd-1", NOT_READY),
     client: { scheme: "https" },
   },
   {

@@ -1,12 +1,16 @@
+import { expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
 import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
 import { born, cluster } from "#kit/snapshots/cluster.ts";
 import { withoutPeers } from "#kit/snapshots/cluster-changes.ts";
 import { asking, MONITOR, monitoring } from "#kit/snapshots/cluster-monitoring.ts";
 import { admitting, RESTRICTED as WISH } from "#kit/snapshots/cluster-network.ts";
 import { NEWER, wanting, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { testPlans } from "#kit/tables/cluster-plan.ts";
-import type { NetworkPolicy, Service } from "#kube/kinds.ts";
+import type { NetworkPolicy, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 
 // Plans for Services, PodDisruptionBudgets, NetworkPolicies and PodMonitors.
 
@@ -21,6 +25,41 @@ const { headlessService } = cluster();
 const foreignService = born<Service>({
   ...headlessService!,
   metadata: { ...headlessService!.metadata, ownerReferences: [] },
+});
+
+/** A budget that the operator has not created, and that selects the members. */
+function anotherBudget(name: string): PodDisruptionBudget {
+  const { metadata, spec } = cluster().budget!;
+  return {
+    ...cluster().budget!,
+    metadata: { ...metadata, name, ownerReferences: [] },
+    spec: { selector: spec!.selector! },
+  };
+}
+
+const DELETE = "Delete of-the-policy, or set spec.disruptionBudget.policy: None";
+const BOTH = "The PodDisruptionBudgets my-etcd, of-the-policy select members' pods";
+test.each<[string, ClusterSnapshot, readonly (RegExp | string)[]]>([
+  ["names both and the remedy", cluster({ with: { otherBudgets: [anotherBudget("of-the-policy")] } }), [BOTH, DELETE]],
+  ["is also given during a pause", cluster({ spec: { paused: true }, with: { otherBudgets: [anotherBudget("of-the-policy")] } }), [BOTH, DELETE]],
+  ["names three and counts the rest", cluster({ with: { otherBudgets: ["e", "d", "c", "b", "a"].map(anotherBudget) } }), ["The PodDisruptionBudgets my-etcd, a, b, c, and 2 more select", "Delete the others. To keep one of them instead"]],
+  ["is given for two others without the operator's", cluster({ spec: NO_BUDGET, with: { budget: undefined, otherBudgets: ["a", "b"].map(anotherBudget) } }), ["The PodDisruptionBudgets a, b select", "Keep only one of them."]],
+  ["is given for one of the operator's name with another owner", cluster({ with: { budget: anotherBudget("my-etcd"), otherBudgets: ["my-etcd", "a"].map(anotherBudget) } }), ["The PodDisruptionBudgets a, my-etcd select"]],
+  ["is not given for one budget of another owner", cluster({ spec: NO_BUDGET, with: { budget: undefined, otherBudgets: [anotherBudget("a")] } }), []],
+  ["is not given for the operator's alone", cluster(), []],
+])("a notice about a second PodDisruptionBudget %s", (_, given, texts) => {
+  const plan = planCluster(given);
+  const notice = plan.reports?.find(({ rule }) => rule === "second-budget")?.because;
+  if (texts.length === 0) expect(notice).toBeUndefined();
+  for (const text of texts) expect(notice).toContain(text);
+  const ready = clusterStatus(given, plan).conditions?.find(({ type }) => type === "Ready");
+  if (ready?.status === "True" && notice !== undefined) expect(ready.message).toContain(notice);
+}); // biome-ignore format: a table
+
+test("Ready stays True with a second PodDisruptionBudget, and its message names it", () => {
+  const given = cluster({ with: { otherBudgets: [anotherBudget("of-the-policy")] } });
+  const ready = clusterStatus(given, planCluster(given)).conditions?.find(({ type }) => type === "Ready");
+  expect([ready?.status, ready?.message]).toEqual(["True", expect.stringContaining(BOTH)]);
 });
 
 testPlans("src/cluster/exposure", [
@@ -232,6 +271,11 @@ testPlans("src/cluster/exposure", [
   {
     name: "creates no PodDisruptionBudget when spec.disruptionBudget.policy is None",
     given: cluster({ spec: NO_BUDGET, with: { budget: undefined } }),
+    expect: "settled",
+  },
+  {
+    name: "acts as before when a second PodDisruptionBudget selects the members",
+    given: cluster({ with: { otherBudgets: [anotherBudget("of-the-policy")] } }),
     expect: "settled",
   },
   {

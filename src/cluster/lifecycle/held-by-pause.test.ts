@@ -7,7 +7,7 @@ import { clusterStatus } from "#cluster/status.ts";
 import { begin } from "#kit/snapshots/begin.ts";
 import { cluster, withBudget } from "#kit/snapshots/cluster.ts";
 import { admitting } from "#kit/snapshots/cluster-network.ts";
-import { NEWER, ON_DELETE, saying, wanting, withTurn } from "#kit/snapshots/cluster-rolling.ts";
+import { NEWER, ON_DELETE, saying, wanting, withTurns } from "#kit/snapshots/cluster-rolling.ts";
 import type { Condition } from "#runtime/conditions.ts";
 
 const GENERATION = 7;
@@ -57,10 +57,7 @@ function readyOf(snapshot: ClusterSnapshot): readonly [string | undefined, strin
 }
 
 const WELL = ["True AllMembersHealthy", "3 of 3 members are healthy voters"] as const;
-const allPending = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
-  (given, name) => withTurn(given, name),
-  wanting(NEWER, { spec: ON_DELETE }),
-);
+const allPending = withTurns(wanting(NEWER, { spec: ON_DELETE }));
 const noBudget: ClusterSnapshot = { ...cluster(), budget: undefined };
 const MAKES_BUDGET = "disruption-budget: PodDisruptionBudget my-etcd keeps 2 members available";
 

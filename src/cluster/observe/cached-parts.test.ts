@@ -3,8 +3,8 @@ import { dying, strange, touched, WHOLE, withLastPod } from "#kit/snapshots/clus
 import { etcdBackup } from "#kit/snapshots/etcd-backup.ts";
 import { etcdRestore } from "#kit/snapshots/etcd-restore.ts";
 import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
-import type { KubeObject } from "#kube/kinds.ts";
-import { type CachedParts, versionsOf } from "./cached-parts.ts";
+import type { KubeObject, Pod, PodDisruptionBudget } from "#kube/kinds.ts";
+import { type CachedParts, cachedParts, versionsOf } from "./cached-parts.ts";
 
 const first = <T extends KubeObject>(all: readonly T[]) => all.map((each, n) => (n === 0 ? touched(each) : each));
 const peer = WHOLE.peers[0]!;
@@ -15,6 +15,7 @@ const CHANGES: readonly { name: string; to: Partial<CachedParts> }[] = [
   { name: "the client Service", to: { clientService: touched(WHOLE.clientService!) } },
   { name: "the removal of the client Service", to: { clientService: undefined } },
   { name: "the PodDisruptionBudget", to: { budget: touched(WHOLE.budget!) } },
+  { name: "another PodDisruptionBudget for the members", to: { otherBudgets: [WHOLE.budget!] } },
   { name: "a new NetworkPolicy", to: { networkPolicy: touched(WHOLE.budget!) as never } },
   { name: "a new EtcdRestore", to: { restore: etcdRestore() } },
   { name: "a new EtcdBackupSchedule", to: { schedules: [etcdBackupSchedule()] } },
@@ -33,6 +34,29 @@ test.each(CHANGES)("versionsOf: the text changes with $name", ({ to }) => {
 
 test("versionsOf: the text depends only on names and versions of objects", () => {
   expect(versionsOf({ ...WHOLE })).toBe(versionsOf(withLastPod(dying)));
+});
+
+test("cachedParts: other budgets are those that select a member's pod", () => {
+  const selecting = (name: string, matchLabels: Readonly<Record<string, string>> | undefined) =>
+    ({
+      metadata: { namespace: "foo", name },
+      spec: matchLabels && { selector: { matchLabels } },
+    }) as PodDisruptionBudget;
+  const all = [selecting("all", {}), selecting("theirs", { app: "other" }), selecting("none", undefined)];
+  const of = (budgets: readonly PodDisruptionBudget[], pods: Iterable<Pod>) => {
+    const some = (objects: Iterable<KubeObject>) => ({ get: () => undefined, byIndex: () => [...objects] });
+    const others = ["services", "networkPolicies", "schedules", "backups", "peers", "restores", "claims"];
+    const caches = {
+      ...Object.fromEntries(others.map((kind) => [kind, some([])])),
+      budgets: some(budgets),
+      pods: some(pods),
+    };
+    return cachedParts(caches as never, WHOLE.cluster).otherBudgets.map(({ metadata }) => metadata.name);
+  };
+  expect(of(all, WHOLE.pods.values())).toEqual(["all"]);
+  expect(of(all, [])).toEqual([]);
+  const many = Array.from({ length: 200 }, (_, n) => selecting(`b${n}`, {}));
+  expect(of(many, WHOLE.pods.values())).toHaveLength(100);
 });
 
 test("versionsOf: adjacent versions and different kinds of objects are distinguished", () => {

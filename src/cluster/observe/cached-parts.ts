@@ -17,10 +17,15 @@ import {
   type Service,
 } from "#kube/kinds.ts";
 import { currentPods } from "#kube/pod.ts";
+import { selects } from "#kube/selector.ts";
 import type { CacheView } from "#runtime/controller.ts";
 
 /** Index by cluster: `namespace/name` of the EtcdCluster. */
 export const CLUSTER_INDEX = "cluster";
+/** Index by namespace: the budgets that the operator has not created. */
+export const OTHERS_INDEX = "others";
+/** Largest number of them that a pass compares with the members. More would only cost time in every pass. */
+const MAX_OTHER_BUDGETS = 100;
 
 /** Caches of all watched kinds. */
 export interface ClusterCaches {
@@ -45,6 +50,7 @@ export type CachedParts = Pick<
   | "headlessService"
   | "clientService"
   | "budget"
+  | "otherBudgets"
   | "networkPolicy"
   | "schedules"
   | "sourceBackups"
@@ -62,11 +68,13 @@ export function cachedParts(caches: ClusterCaches, cluster: EtcdCluster): Cached
   const isOwn = (peer: EtcdPeer) => controllerOf(peer)?.uid === uid;
   const all = caches.peers.byIndex(CLUSTER_INDEX, index);
   const peers = all.filter(isOwn);
+  const pods = currentPods(caches.pods.byIndex(CLUSTER_INDEX, index));
   return {
     cluster,
     headlessService: caches.services.get({ namespace, name: headlessServiceName(name) }),
     clientService: caches.services.get({ namespace, name: clientServiceName(name) }),
     budget: caches.budgets.get({ namespace, name: disruptionBudgetName(name) }),
+    otherBudgets: otherBudgetsOf(caches, namespace, pods),
     networkPolicy: caches.networkPolicies.get({ namespace, name: networkPolicyName(name) }),
     schedules: caches.schedules
       .byIndex(CLUSTER_INDEX, index)
@@ -76,8 +84,17 @@ export function cachedParts(caches: ClusterCaches, cluster: EtcdCluster): Cached
     foreignPeers: all.filter((peer) => !peers.includes(peer)),
     restore: caches.restores.get({ namespace, name }),
     claims: caches.claims.byIndex(CLUSTER_INDEX, index),
-    pods: currentPods(caches.pods.byIndex(CLUSTER_INDEX, index)),
+    pods,
   };
+}
+
+function otherBudgetsOf(
+  { budgets }: Pick<ClusterCaches, "budgets">,
+  namespace: string,
+  pods: ReadonlyMap<string, Pod>,
+): readonly PodDisruptionBudget[] {
+  const others = budgets.byIndex(OTHERS_INDEX, namespace).slice(0, MAX_OTHER_BUDGETS);
+  return others.filter(({ spec }) => pods.values().some(({ metadata }) => selects(spec?.selector, metadata.labels)));
 }
 
 /**
@@ -95,7 +112,8 @@ export function versionsOf(parts: CachedParts): string {
     networkPolicy,
     restore,
   ];
-  const several = [parts.schedules, parts.sourceBackups, parts.peers, parts.foreignPeers, parts.claims];
+  const { schedules, sourceBackups, peers, foreignPeers, claims, otherBudgets } = parts;
+  const several = [schedules, sourceBackups, peers, foreignPeers, claims, otherBudgets];
   const versions = (objects: Iterable<KubeObject | undefined>) =>
     Array.from(objects, (object) => object?.metadata.resourceVersion ?? "-").join(" ");
   return [single, ...several, parts.pods.values()].map(versions).join("|");

@@ -40,6 +40,7 @@ export const ONLY_REPORTED: ReadonlySet<string> = new Set([
   "ca-rotation-blocked",
   "secret-access-missing",
   "unmanaged-names",
+  "second-budget",
 ]);
 
 /**

@@ -1,3 +1,4 @@
+import { severalBudgetsText } from "#cluster/exposure/several-budgets.ts";
 import { heldByPause } from "#cluster/lifecycle/held-by-pause.ts";
 import { isWaking, sleepText, tiredText, wakingText } from "#cluster/lifecycle/sleep.ts";
 import { clientAddress, isCalledReady } from "#cluster/observe/client-address.ts";
@@ -69,10 +70,11 @@ export function ready(input: Case): Verdict {
     replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
   const drained = snapshot.cluster.spec.disruptionBudget.policy === "None" ? "" : (DRAINED[replicas] ?? "");
   const awaited = waitingForDeletion(snapshot);
+  const budgets = severalBudgetsText(snapshot);
   return {
     status: "True",
     reason: "AllMembersHealthy",
-    message: `${healthy} of ${replicas} members are healthy voters${even}${drained}${awaited.length === 0 ? "" : `; ${awaitedText(awaited)}`}`,
+    message: `${healthy} of ${replicas} members are healthy voters${even}${drained}${awaited.length === 0 ? "" : `; ${awaitedText(awaited)}`}${budgets === undefined ? "" : `; ${budgets}`}`,
   };
 }
 

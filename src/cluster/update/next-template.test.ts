@@ -13,6 +13,7 @@ import {
   madeFrom,
   NEWER,
   NEXT_MINOR,
+  NOT_READY,
   OLD,
   ON_DELETE,
   recording,
@@ -44,7 +45,6 @@ import { isUpdated, stoppedUpdate, wantedRevision, wantedTemplate, whyRefused } 
 const settled = cluster();
 const LIMITED = withResources({ limits: { cpu: "1" } });
 const wanted = wanting(NEWER);
-const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 const going = { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } };
 
 function memberIn(snapshot: ClusterSnapshot, name: string): KnownMember {
@@ -374,7 +374,7 @@ describe("the next template of a member", () => {
         name: "keeps the new minor after a stop when the only member already runs it",
         given: begin(wanting(NEXT_MINOR, { replicas: 1 }))
           .apply(withUpdated, "my-etcd-0")
-          .apply(withPod, "my-etcd-0", notReady)
+          .apply(withPod, "my-etcd-0", NOT_READY)
           .apply(withStop, "my-etcd-0").snapshot,
         of: "my-etcd-0",
         next: NEXT_MINOR,
@@ -616,7 +616,7 @@ describe("a fit member", () => {
     { name: "is healthy, Ready, has caught up, and has a recorded revision", given: settled, why: undefined },
     { name: "answers as a healthy member", given: cluster({ down: ["my-etcd-2"] }), why: "is healthy" },
     { name: "serves clients", given: unpublished(settled, "my-etcd-2"), why: "is healthy" },
-    { name: "is ready", given: withPod(settled, "my-etcd-2", notReady), why: "has a Ready pod" },
+    { name: "is ready", given: withPod(settled, "my-etcd-2", NOT_READY), why: "has a Ready pod" },
     { name: "has a pod", given: withoutPod(settled, "my-etcd-2"), why: "has a Ready pod" },
     { name: "has a pod that is not terminating", given: withPod(settled, "my-etcd-2", going), why: "has a Ready pod" },
     {
@@ -655,7 +655,7 @@ describe("a fit member", () => {
     const isDone = (given: ClusterSnapshot) => isUpdated(given, memberIn(given, "my-etcd-2"));
     expect(isDone(updated)).toBe(true);
     expect(isDone(wanted)).toBe(false);
-    expect(isDone(withPod(updated, "my-etcd-2", notReady))).toBe(false);
+    expect(isDone(withPod(updated, "my-etcd-2", NOT_READY))).toBe(false);
     expect(isDone(withoutPod(updated, "my-etcd-2"))).toBe(false);
   });
 });

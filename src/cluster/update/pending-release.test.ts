@@ -16,7 +16,7 @@ import {
   saying,
   wanting,
   withRestarted,
-  withTurn,
+  withTurns,
   withUpdate,
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
@@ -263,7 +263,7 @@ const others: { readonly name: string; readonly given: ClusterSnapshot; readonly
     },
     {
       name: "a cluster that waits with OnDelete for deleted pods is Ready",
-      given: NAMES.reduce((given, name) => withTurn(given, name), withBackup(STORED, onDelete)),
+      given: withTurns(withBackup(STORED, onDelete)),
       ready: ["True", "AllMembersHealthy"],
     },
     {

@@ -33,6 +33,7 @@ import {
   withRestarted,
   withStop,
   withTurn,
+  withTurns,
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
 import { wanted as wantingFewer } from "#kit/snapshots/cluster-sleep.ts";
@@ -51,9 +52,6 @@ const wanted = wanting(NEWER);
 const late = (ms: number) => begin(wanted).apply(withCanary, "my-etcd-2").apply(silentFor, "my-etcd-2", ms).snapshot;
 const stopped = begin(late(700_000)).apply(withCrashing, "my-etcd-2").apply(withStop, "my-etcd-2").snapshot;
 const asked = wanting(NEWER, { spec: ON_DELETE });
-/** All EtcdPeers have the wanted template; the pods are old. */
-const allTurned = (snapshot: ClusterSnapshot) =>
-  ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => withTurn(given, name), snapshot);
 /** People have restarted two members: one crashes and is rolled back, the other serves with an unready sidecar. */
 const bothTried = begin(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] }))
   .apply(withCanary, "my-etcd-1")
@@ -427,7 +425,7 @@ testPlans("src/cluster/update", [
   },
   {
     name: "restarts no member with OnDelete",
-    given: allTurned(asked),
+    given: withTurns(asked),
     expect: "wait: update-member",
   },
   {
@@ -437,17 +435,17 @@ testPlans("src/cluster/update", [
   },
   {
     name: "adds members while pending restarts wait with OnDelete",
-    given: allTurned(wanting(NEWER, { spec: { ...ON_DELETE, replicas: 5 } })),
+    given: withTurns(wanting(NEWER, { spec: { ...ON_DELETE, replicas: 5 } })),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
     name: "replaces a lost member while pending restarts wait with OnDelete",
-    given: sickFor(allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1", 300_000),
+    given: sickFor(withTurns(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1", 300_000),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
     name: "waits for a member that a person restarted",
-    given: withCanary(allTurned(asked), "my-etcd-2"),
+    given: withCanary(withTurns(asked), "my-etcd-2"),
     expect: "wait: await-health",
   },
   {
@@ -460,12 +458,12 @@ testPlans("src/cluster/update", [
   },
   {
     name: "restarts members with pending restarts after a change from OnDelete to RollingUpdate",
-    given: allTurned(wanted),
+    given: withTurns(wanted),
     expect: "restart-member: restartPod",
   },
   {
     name: "restarts no second member after a change from OnDelete while the first is not up",
-    given: withCanary(allTurned(wanted), "my-etcd-2"),
+    given: withCanary(withTurns(wanted), "my-etcd-2"),
     expect: "warn: restart-keeps-quorum",
   },
   {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { templateIn } from "#api/revision.ts";
 import { unknown } from "#base/observed.ts";
-import { memberNamed } from "#cluster/members/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { begin } from "#kit/snapshots/begin.ts";
@@ -12,6 +11,7 @@ import {
   sickFor,
   unpublished,
   withArrival,
+  withHistory,
   withoutMember,
 } from "#kit/snapshots/cluster.ts";
 import { THEIRS, withMember, withoutClaims, withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
@@ -22,6 +22,7 @@ import {
   madeFrom,
   NEWER,
   NEXT_MINOR,
+  NOT_READY,
   OLD,
   ON_DELETE,
   recording,
@@ -41,6 +42,7 @@ import {
   withRunning,
   withStop,
   withTurn,
+  withTurns,
   withUpdate,
   withUpdated,
 } from "#kit/snapshots/cluster-rolling.ts";
@@ -72,18 +74,10 @@ function gives(name: string, version: string, previous?: string): object {
 
 const PREVIOUS = "step.peer.spec.previous";
 
-/** The snapshot in which the member has been healthy but unfit for this long. */
-function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
-  const { id } = memberNamed(snapshot, name)!;
-  const history = { ...ALWAYS_WELL, unfitForMs: ms };
-  return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
-}
-
 /** The snapshot in which the member has lacked only readiness for this long. */
 function unreadyFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
-  const unfit = begin(snapshot).apply(withPod, name, UNREADY_BESIDE).apply(unfitFor, name, ms).snapshot;
-  const { id } = memberNamed(snapshot, name)!;
-  return { ...unfit, histories: new Map(unfit.histories).set(id, { ...unfit.histories.get(id)!, unreadyForMs: ms }) };
+  const history = { ...ALWAYS_WELL, unfitForMs: ms, unreadyForMs: ms };
+  return begin(snapshot).apply(withPod, name, UNREADY_BESIDE).apply(withHistory, name, history).snapshot;
 }
 
 /** The snapshot in which the member's pod is half a minute old. */
@@ -91,18 +85,9 @@ function remade(snapshot: ClusterSnapshot): ClusterSnapshot {
   return withPod(snapshot, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:59:30Z" } });
 }
 
-/** The snapshot in which the member has been unfit with the wanted template for this long. */
-function triedFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
-  const { id } = memberNamed(snapshot, name)!;
-  const histories = new Map(snapshot.histories).set(id, { ...snapshot.histories.get(id)!, triedForMs: ms });
-  return { ...snapshot, histories };
-}
-
 /** The snapshot in which the member has had no pod for this long. */
 function podlessFor(snapshot: ClusterSnapshot, ms: number): ClusterSnapshot {
-  const { id } = memberNamed(snapshot, "my-etcd-2")!;
-  const histories = new Map(snapshot.histories).set(id, { ...snapshot.histories.get(id)!, podlessForMs: ms });
-  return { ...withoutPod(snapshot, "my-etcd-2"), histories };
+  return withHistory(withoutPod(snapshot, "my-etcd-2"), "my-etcd-2", { podlessForMs: ms });
 }
 
 function restarts(name: string): object {
@@ -113,14 +98,8 @@ const WOKEN = { startTime: "2026-01-01T11:30:00Z", wakeTime: "2026-01-01T11:59:0
 const SLEPT_LONG_AGO = { ...WOKEN, wakeTime: "2026-01-01T11:50:00Z" };
 const UNSCHEDULED = [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes" }];
 
-const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
-
 const settled = cluster();
 const asked = wanting(NEWER, { spec: ON_DELETE });
-const each = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
-/** All EtcdPeers have the wanted template; the pods are old. */
-const allTurned = (snapshot: ClusterSnapshot) => each.reduce((given, name) => withTurn(given, name), snapshot);
-const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 const back = wanting(BEFORE);
 /** A release is wanted that cannot read raft entries of 3.5, and no member is recorded as free of them. */
 const unread = cluster({ spec: NEXT_MINOR });
@@ -183,7 +162,7 @@ const unready = (ms: number) =>
     .apply(withRestarted, "my-etcd-2")
     .apply(withPod, "my-etcd-2", NOT_READY)
     .apply(withUpdate)
-    .apply(unfitFor, "my-etcd-2", ms).snapshot;
+    .apply(withHistory, "my-etcd-2", { ...ALWAYS_WELL, unfitForMs: ms }).snapshot;
 const stopped = withStop(canary, "my-etcd-2");
 /** The template from before TLS was switched off. */
 const LIMITED = withResources({ limits: { cpu: "1" } });
@@ -261,7 +240,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits for a member that is not Ready, and warns after the start timeout",
-      given: begin(unread).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 600_000).snapshot,
+      given: begin(unread)
+        .apply(withPod, "my-etcd-1", NOT_READY)
+        .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 600_000 }).snapshot,
       says: { next: "wait", because: `${FIRST} once my-etcd-1 has a Ready pod`, warn: true },
     },
     {
@@ -404,7 +385,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "waits for a member that is not Ready",
-      given: begin(back).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 20_000).snapshot,
+      given: begin(back)
+        .apply(withPod, "my-etcd-1", NOT_READY)
+        .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 20_000 }).snapshot,
       says: {
         next: "wait",
         because: "the downgrade to etcd 3.5 begins once my-etcd-1 has a Ready pod",
@@ -414,12 +397,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "rechecks after 500 ms when a member has just become unfit",
-      given: begin(back).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 0).snapshot,
+      given: begin(back)
+        .apply(withPod, "my-etcd-1", NOT_READY)
+        .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 0 }).snapshot,
       says: { next: "wait", recheckAfterMs: 500 },
     },
     {
       name: "warns about a member that is unfit for long",
-      given: begin(back).apply(withPod, "my-etcd-1", NOT_READY).apply(unfitFor, "my-etcd-1", 600_000).snapshot,
+      given: begin(back)
+        .apply(withPod, "my-etcd-1", NOT_READY)
+        .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 600_000 }).snapshot,
       says: { next: "wait", warn: true },
     },
     {
@@ -677,12 +664,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "stops the update when several pods together had the wanted template for the start timeout",
-      given: begin(late).apply(remade).apply(triedFor, "my-etcd-2", 600_000).snapshot,
+      given: begin(late).apply(remade).apply(withHistory, "my-etcd-2", { triedForMs: 600_000 }).snapshot,
       says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
     },
     {
       name: "does not stop the update before several pods together had the start timeout",
-      given: begin(late).apply(remade).apply(triedFor, "my-etcd-2", 599_999).snapshot,
+      given: begin(late).apply(remade).apply(withHistory, "my-etcd-2", { triedForMs: 599_999 }).snapshot,
       says: undefined,
     },
     {
@@ -727,7 +714,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "does not count the time of earlier pods when the pod is missing",
-      given: begin(late).apply(podlessFor, 10_000).apply(triedFor, "my-etcd-2", 600_000).snapshot,
+      given: begin(late).apply(podlessFor, 10_000).apply(withHistory, "my-etcd-2", { triedForMs: 600_000 }).snapshot,
       says: undefined,
     },
     {
@@ -777,7 +764,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         .apply(withRestarted, "my-etcd-2")
         .apply(saying, "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 })
         .apply(saying, "my-etcd-0", { raftIndex: 1_001 })
-        .apply(unfitFor, "my-etcd-2", 600_000)
+        .apply(withHistory, "my-etcd-2", { ...ALWAYS_WELL, unfitForMs: 600_000 })
         .apply(withUpdate).snapshot,
       says: { step: { message: "it has not caught up" } },
     },
@@ -1223,7 +1210,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   "restart-member": [
     { name: "leaves restarts to people with OnDelete", given: withTurn(asked, "my-etcd-2"), says: undefined },
-    { name: "leaves several pending restarts to people with OnDelete", given: allTurned(asked), says: undefined },
+    { name: "leaves several pending restarts to people with OnDelete", given: withTurns(asked), says: undefined },
     {
       name: "restarts a member for a rollback with OnDelete",
       given: begin(asked)
@@ -1237,23 +1224,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "starts with the last member after a change from OnDelete",
-      given: allTurned(wanted),
+      given: withTurns(wanted),
       says: { ...restarts("my-etcd-2"), because: "my-etcd-2 restarts with etcd 3.6.17 as the spec asks" },
     },
     {
       name: "waits until the restarted member is Ready",
-      given: begin(allTurned(wanted)).apply(madeFrom, "my-etcd-2", NEWER).apply(withPod, "my-etcd-2", notReady)
+      given: begin(withTurns(wanted)).apply(madeFrom, "my-etcd-2", NEWER).apply(withPod, "my-etcd-2", NOT_READY)
         .snapshot,
       says: { next: "wait", because: /^my-etcd-1 restarts once my-etcd-2 has a Ready pod$/ },
     },
     {
       name: "prefers a member outside the quorum",
-      given: allTurned(wanting(NEWER, { down: ["my-etcd-1"] })),
+      given: withTurns(wanting(NEWER, { down: ["my-etcd-1"] })),
       says: restarts("my-etcd-1"),
     },
     {
       name: "restarts a member that is not Ready itself",
-      given: withPod(turned, "my-etcd-2", notReady),
+      given: withPod(turned, "my-etcd-2", NOT_READY),
       says: restarts("my-etcd-2"),
     },
     { name: "does nothing without a pending restart", given: wanted, says: undefined },
@@ -1345,7 +1332,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "restarts a member that an update may fix before other members",
-      given: unreadyFor(allTurned(wanted), "my-etcd-1", 600_000),
+      given: unreadyFor(withTurns(wanted), "my-etcd-1", 600_000),
       says: restarts("my-etcd-1"),
     },
     {
@@ -1565,7 +1552,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "updates the last member first when all members have long lacked only readiness",
-      given: each.reduce((given, name) => unreadyFor(given, name, 600_000), wanted),
+      given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => unreadyFor(given, name, 600_000), wanted),
       says: gives("my-etcd-2", "3.6.17", "3.6.16"),
     },
     {
@@ -1612,7 +1599,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       given: {
         ...begin(tried)
           .apply(withPeer, "my-etcd-1", { spec: { previous: undefined } })
-          .apply(unfitFor, "my-etcd-1", 60_000).snapshot,
+          .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 60_000 }).snapshot,
         memberTimeoutMs: 86_400_000,
       },
       says: gives("my-etcd-1", "3.6.18", "3.6.17"),
@@ -1625,7 +1612,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
           .apply(withPod, "my-etcd-1", {
             metadata: { creationTimestamp: "2026-01-01T11:59:00Z" },
           })
-          .apply(unfitFor, "my-etcd-1", 10_000).snapshot,
+          .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 10_000 }).snapshot,
         memberTimeoutMs: 100_000,
       },
       says: gives("my-etcd-1", "3.6.18", "3.6.17"),
@@ -1687,14 +1674,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         .apply(withPeer, "my-etcd-0", {
           spec: { previous: NEWER },
         })
-        .apply(unfitFor, "my-etcd-1", 59_999).snapshot,
+        .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 59_999 }).snapshot,
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-1 is healthy" },
     },
     {
       name: "updates a member that is unfit for a minute with its old template",
       given: begin(tried)
         .apply(withPeer, "my-etcd-1", { spec: { previous: undefined } })
-        .apply(unfitFor, "my-etcd-1", 60_000).snapshot,
+        .apply(withHistory, "my-etcd-1", { ...ALWAYS_WELL, unfitForMs: 60_000 }).snapshot,
       says: { next: "step", step: { do: "replacePeer", live: { metadata: { name: "my-etcd-1" } } } },
     },
     {
@@ -1713,7 +1700,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "names the pods that people have to delete",
-      given: allTurned(asked),
+      given: withTurns(asked),
       says: {
         next: "wait",
         because:
@@ -1728,7 +1715,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "names no pods to delete while a member is down",
-      given: allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })),
+      given: withTurns(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })),
       says: undefined,
     },
     {
@@ -1738,7 +1725,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "cancels pending restarts after the update was stopped",
-      given: begin(allTurned(asked)).apply(madeFrom, "my-etcd-2", NEWER).apply(withStop, "my-etcd-2").snapshot,
+      given: begin(withTurns(asked)).apply(madeFrom, "my-etcd-2", NEWER).apply(withStop, "my-etcd-2").snapshot,
       says: gives("my-etcd-1", "3.6.16"),
     },
     {

@@ -7,6 +7,7 @@ import { withDyingPeer } from "#kit/snapshots/cluster-changes.ts";
 import {
   madeFrom,
   NEWER,
+  NOT_READY,
   OLD,
   ON_DELETE,
   refusing,
@@ -26,7 +27,6 @@ import { wantedRevision } from "./wanted-template.ts";
 const settled = cluster();
 const wanted = wanting(NEWER);
 const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
-const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 const STOPPED = { member: "my-etcd-2", message: "it ended" };
 
 const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> | undefined }[] = [
@@ -103,7 +103,7 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
     given: begin(wanted)
       .apply(withUpdate)
       .apply(withUpdated, ...all)
-      .apply(withPod, "my-etcd-0", notReady).snapshot,
+      .apply(withPod, "my-etcd-0", NOT_READY).snapshot,
     is: { updated: ["my-etcd-1", "my-etcd-2"], waitingFor: "my-etcd-0" },
   },
   {
@@ -115,7 +115,7 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
   },
   {
     name: "no update is recorded and a pod is not Ready",
-    given: withPod(settled, "my-etcd-0", notReady),
+    given: withPod(settled, "my-etcd-0", NOT_READY),
     is: undefined,
   },
   { name: "no update is recorded and a member has no pod", given: withoutPod(settled, "my-etcd-0"), is: undefined },

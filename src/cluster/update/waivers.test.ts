@@ -9,6 +9,7 @@ import { cluster, NOW } from "#kit/snapshots/cluster.ts";
 import {
   madeFrom,
   NEWER,
+  NOT_READY,
   saying,
   wanting,
   withCanary,
@@ -26,8 +27,6 @@ function waiving(snapshot: ClusterSnapshot, text: string): ClusterSnapshot {
   const metadata = { ...snapshot.cluster.metadata, annotations: { [WAIVE_ANNOTATION]: text } };
   return { ...snapshot, cluster: { ...snapshot.cluster, metadata } };
 }
-
-const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
 
 /** An update of five members that has not begun, with a fault of my-etcd-1. */
 const FIVE = wanting(NEWER, { replicas: 5 });

@@ -19,6 +19,7 @@ export function newCluster(
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
+    otherBudgets: [],
     networkPolicy: undefined,
     podMonitor: undefined,
     certificates: undefined,

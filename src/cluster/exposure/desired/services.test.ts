@@ -169,6 +169,56 @@ test("the client Service has the fields of the spec", () => {
   expect(serviceDiffers(live(open), open)).toBe(false);
 });
 
+const CHOSEN: { spec: ClusterSnapshot["cluster"]["spec"]["clientService"]["spec"] } = {
+  spec: {
+    type: "LoadBalancer",
+    appProtocol: "kubernetes.io/h2c",
+    nodePort: 30_379,
+    ipFamilyPolicy: "PreferDualStack",
+    ipFamilies: ["IPv6"],
+    loadBalancerClass: "example.com/lb",
+    loadBalancerSourceRanges: ["192.0.2.0/24"],
+  },
+};
+const chosen = clientService(cluster({ spec: { clientService: CHOSEN } }));
+
+test("the client Service has the port, families and load balancer of the spec", () => {
+  const { appProtocol, nodePort, ...rest } = CHOSEN.spec;
+  expect(chosen.spec).toEqual({ ...rest, selector: SELECTOR, ports: [{ ...CLIENT, appProtocol, nodePort }] });
+});
+
+test.each<[string, object, boolean]>([
+  ["nothing", {}, false],
+  ["a second family from the server", { ipFamilies: ["IPv6", "IPv4"] }, false],
+  ["another first family", { ipFamilies: ["IPv4", "IPv6"] }, true],
+  ["another family policy", { ipFamilyPolicy: "SingleStack" }, true],
+  ["another application protocol", { ports: [{ ...chosen.spec!.ports![0], appProtocol: "https" }] }, true],
+  ["another node port", { ports: [{ ...chosen.spec!.ports![0], nodePort: 30_380 }] }, true],
+  ["other source ranges", { loadBalancerSourceRanges: ["0.0.0.0/0"] }, true],
+])("serviceDiffers: a Service with chosen fields and an edit of %s", (_, edited, differs) => {
+  expect(serviceDiffers(live(chosen, edited), chosen)).toBe(differs);
+});
+
+test("serviceDiffers: what another client adds where the spec chooses nothing is left alone", () => {
+  const { selector: _, ports, ...added } = chosen.spec!;
+  expect(serviceDiffers(live(open, { ...added, trafficDistribution: "PreferSameZone", ports }), open)).toBe(false);
+});
+
+test("servicePut: keeps the second family that the server has added for PreferDualStack", () => {
+  const both = ["IPv6", "IPv4"];
+  expect(servicePut(live(chosen, { ipFamilies: both }), chosen).spec?.ipFamilies).toEqual(both);
+  expect(servicePut(live(chosen, { ipFamilies: ["IPv4", "IPv6"] }), chosen).spec?.ipFamilies).toEqual(["IPv6"]);
+});
+
+test("servicePut: a field of a load balancer is removed only if the spec had chosen it", () => {
+  const { loadBalancerClass, loadBalancerSourceRanges, ...less } = CHOSEN.spec;
+  const without = clientService(cluster({ spec: { clientService: { spec: { ...less, ipFamilies: ["IPv6"] } } } }));
+  expect(serviceDiffers(live(chosen), without)).toBe(true);
+  expect(servicePut(live(chosen), without).spec).not.toHaveProperty("loadBalancerSourceRanges");
+  const theirs = { loadBalancerSourceRanges, loadBalancerClass };
+  expect(servicePut(live(without, theirs), without).spec).toMatchObject(theirs);
+});
+
 test("without spec.clientService.spec, as in a converted object, the client Service has the type ClusterIP", () => {
   const bare = cluster();
   const spec = { ...bare.cluster.spec, clientService: {} } as typeof bare.cluster.spec;

@@ -10,12 +10,12 @@ import {
   PEER_PORT_NAME,
 } from "#api/names.ts";
 import { providerOf, servedBy } from "#api/tls.ts";
-import { fingerprint } from "#base/hash.ts";
+import { fingerprint, isSameData } from "#base/hash.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
-import { hasMetadata, withGiven, withoutGiven } from "./given-metadata.ts";
+import { givenFields, hasMetadata, withGiven, withoutGiven } from "./given-metadata.ts";
 
 const CLIENT = { name: CLIENT_PORT_NAME, port: CLIENT_PORT, targetPort: CLIENT_PORT, protocol: "TCP" as const };
 const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, protocol: "TCP" as const };
@@ -45,9 +45,9 @@ export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
   const name = clientServiceName(snapshot.cluster.metadata.name);
   // A converted object may lack the schema's defaults.
   const { spec, metadata } = snapshot.cluster.spec.clientService as Partial<ClientService>;
-  const { type = "ClusterIP", trafficDistribution } = (spec ?? {}) as Partial<ClientService["spec"]>;
-  const led = trafficDistribution === undefined ? {} : { trafficDistribution };
-  return service(snapshot, name, { type, ports: [CLIENT], ...led }, metadata);
+  const { type = "ClusterIP", appProtocol, nodePort, ...chosen } = (spec ?? {}) as Partial<ClientService["spec"]>;
+  const port = { ...CLIENT, ...(appProtocol && { appProtocol }), ...(nodePort && { nodePort }) };
+  return service(snapshot, name, { type, ports: [port], ...(chosen as Service["spec"]) }, metadata);
 }
 
 function service(
@@ -60,7 +60,12 @@ function service(
   return withHash<Service>({
     apiVersion: "v1",
     kind: "Service",
-    metadata: { namespace, name, ...withGiven(clusterName, given), ownerReferences: [ownedBy(snapshot)] },
+    metadata: {
+      namespace,
+      name,
+      ...withGiven(clusterName, given, choicesIn(spec)),
+      ownerReferences: [ownedBy(snapshot)],
+    },
     spec: { ...spec, selector: memberSelector(clusterName) },
   });
 }
@@ -74,26 +79,63 @@ type ClientService = ClusterSnapshot["cluster"]["spec"]["clientService"];
  */
 export function servicePut(live: Service, wanted: Draft<Service>): Service {
   const put = replacing<Service>(withoutGiven(live), wanted);
-  return { ...put, spec: { ...keptOf(live, wanted), ...put.spec } };
+  return { ...put, spec: { ...keptOf(live, wanted), ...put.spec, ...familiesOf(live, wanted) } };
 }
+
+/** The second family that the server has added for PreferDualStack: it refuses a PUT that leaves it out. */
+function familiesOf({ spec: live }: Service, { spec: wanted }: Draft<Service>): Pick<ServiceSpec, "ipFamilies"> {
+  const [first] = wanted?.ipFamilies ?? [];
+  const isAdded = wanted?.ipFamilyPolicy === "PreferDualStack" && first === live?.ipFamilies?.[0];
+  return isAdded && live?.ipFamilies !== undefined ? { ipFamilies: live.ipFamilies } : {};
+}
+
+type ServiceSpec = NonNullable<Service["spec"]>;
 
 /** Fields that the operator owns even when the desired Service omits them. */
 const OWN_FIELDS = ["trafficDistribution", "publishNotReadyAddresses", "externalIPs"];
 
 /**
+ * Fields of a load balancer that a spec may choose. While none does, those that another client has set stay. The
+ * annotation with the managed keys records which ones a spec has chosen, so that they can be removed again.
+ */
+const CHOICES = ["loadBalancerSourceRanges", "loadBalancerClass"] as const;
+
+function choicesIn(spec: Service["spec"]): readonly string[] {
+  return CHOICES.filter((field) => spec?.[field] !== undefined);
+}
+
+/**
  * Fields to keep of a Service that stays exposed: its load balancer class is immutable, and the clients that it admits
  * must not change.
  */
-function keptOf({ spec = {} }: Service, wanted: Draft<Service>): Service["spec"] {
+function keptOf(live: Service, wanted: Draft<Service>): Service["spec"] {
+  const { spec = {} } = live;
   const type = spec.type ?? "ClusterIP";
   if (type === "ClusterIP" || type !== wanted.spec?.type) return {};
-  return Object.fromEntries(Object.entries(spec).filter(([field]) => !OWN_FIELDS.includes(field)));
+  const dropped = [...OWN_FIELDS, ...givenFields(live)];
+  return Object.fromEntries(Object.entries(spec).filter(([field]) => !dropped.includes(field)));
 }
 
 /** Whether the live Service has to be written: the desired one has changed, or another client changed what matters. */
 export function serviceDiffers(live: Service, wanted: Draft<Service>): boolean {
   if (!hasMetadata(live, wanted)) return true;
-  return fingerprint(essence(live)) !== fingerprint(essence(wanted));
+  return fingerprint(essence(live)) !== fingerprint(essence(wanted)) || !hasChosen(live, wanted);
+}
+
+/** Fields that are compared only when the spec chooses them: otherwise the server or another client does. */
+const CHOSEN = [...CHOICES, "ipFamilyPolicy"] as const;
+
+function hasChosen(live: Service, { spec: wanted }: Draft<Service>): boolean {
+  const isSame = (one: unknown, other: unknown) => other === undefined || isSameData(one, other);
+  const [its, port] = [live.spec?.ports?.[0], wanted?.ports?.[0]];
+  // With PreferDualStack the server adds a second family.
+  const families = live.spec?.ipFamilies?.slice(0, wanted?.ipFamilies?.length);
+  return (
+    CHOSEN.every((field) => isSame(live.spec?.[field], wanted?.[field])) &&
+    isSame(families, wanted?.ipFamilies) &&
+    isSame(its?.appProtocol, port?.appProtocol) &&
+    isSame(its?.nodePort, port?.nodePort)
+  );
 }
 
 /** The fields that lead clients and members to the right pods; the server adds many others. */
