@@ -1,4 +1,5 @@
 import { AGENT_COMMAND, type AgentTask, TASK_VARIABLE } from "#agent/task.ts";
+import type { AgentSettings } from "#agent-job/pod-template.ts";
 import type { Mounted } from "#agent-job/volumes.ts";
 import type { ResourceNeeds } from "#api/v1beta1/backup.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -10,17 +11,16 @@ export type Container = NonNullable<Pod["spec"]>["containers"][number];
 /** Security context of containers that need no privileges. */
 const CONFINED = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
 
-interface AgentWork {
+interface AgentWork extends AgentSettings {
   readonly name: string;
   /** The operator's own image. */
   readonly image: string;
   readonly task: AgentTask;
-  readonly resources: ResourceNeeds;
   readonly volumes: readonly Pick<Mounted, "mount">[];
 }
 
 /** A container that runs one task of the agent. */
-export function agentContainer({ name, image, task, resources, volumes }: AgentWork): Container {
+export function agentContainer({ name, image, task, resources, variables, volumes }: AgentWork): Container {
   return {
     name,
     image,
@@ -28,7 +28,10 @@ export function agentContainer({ name, image, task, resources, volumes }: AgentW
     command: [...AGENT_COMMAND],
     // When the agent writes no report, its last log lines are the termination message.
     terminationMessagePolicy: "FallbackToLogsOnError",
-    env: [{ name: TASK_VARIABLE, value: JSON.stringify(task) }],
+    env: Object.entries({ [TASK_VARIABLE]: JSON.stringify(task), ...variables }).map(([name, value]) => ({
+      name,
+      value,
+    })),
     resources,
     securityContext: CONFINED,
     volumeMounts: volumes.map(({ mount }) => mount),

@@ -1,15 +1,17 @@
 import { describe, expect, test } from "vitest";
 import {
   attempted,
+  failedAndLingering,
   idleSince,
   isReportDue,
   isRunning,
+  isToBeStopped,
   isUnreported,
   lastEnded,
   reportOf,
   stateOf,
 } from "#agent-job/job-state.ts";
-import { agentPod, attempt, backup, DONE, endedPod, FULL } from "#kit/snapshots/etcd-backup.ts";
+import { agentPod, attempt, backup, DONE, endedPod, FULL, withProxy } from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 
 const { job } = attempt(backup(), "running");
@@ -18,6 +20,49 @@ const running = agentPod(job, { phase: "Running" }, { running: {} });
 function made(pod: Pod, creationTimestamp: string, more: object = {}): Pod {
   return { ...pod, metadata: { ...pod.metadata, creationTimestamp, ...more } };
 }
+
+describe("with a container that a webhook added, and that runs on,", () => {
+  const raw = (exitCode: number) => endedPod(job, exitCode, exitCode === 0 ? DONE : FULL);
+  const at = (exitCode: number) => withProxy({ job, pods: [raw(exitCode)] });
+
+  test("the Job has succeeded as soon as the agent has", () => {
+    const seen = at(0);
+    expect([stateOf(seen.job), reportOf(seen), seen.lingering?.status?.phase]).toEqual(["succeeded", DONE, "Running"]);
+    expect([isReportDue({ takenAtMs: 0 }, seen), isToBeStopped(seen)]).toEqual([false, true]);
+    expect(failedAndLingering([undefined, seen])).toBeUndefined();
+  });
+
+  test("the pod has failed as soon as the agent has, and its Job continues", () => {
+    const seen = at(1);
+    expect([stateOf(seen.job), reportOf(seen), seen.pods[0]?.status?.phase]).toEqual(["active", FULL, "Failed"]);
+    expect(failedAndLingering([undefined, seen])).toBe(seen.lingering);
+  });
+
+  test("a pod that is being deleted, or of a Job that has ended, is left alone", () => {
+    const { lingering } = at(1);
+    const leaving = { ...lingering!, metadata: { ...lingering!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+    expect(failedAndLingering([{ ...at(1), lingering: leaving }])).toBeUndefined();
+    const over = { ...job, status: { conditions: [{ type: "Failed", status: "True" }] } } as Job;
+    expect(failedAndLingering([attempted(over, [lingering!])])).toBeUndefined();
+  });
+
+  test("nothing has ended while the agent runs, or when the kubelet has reported no container", () => {
+    const proxy = { name: "istio-proxy", state: { running: {} } };
+    const status = { ...running.status, containerStatuses: [...running.status!.containerStatuses!, proxy] };
+    for (const pod of [
+      { ...running, status },
+      { ...running, status: { containerStatuses: [proxy] } },
+    ])
+      expect(attempted(job, [pod as Pod])).toEqual({ job, pods: [pod] });
+  });
+
+  test("nothing lingers once the added container has ended, too", () => {
+    const seen = at(0).lingering!;
+    const ends = seen.status!.containerStatuses!.map((each) => ({ ...each, state: { terminated: { exitCode: 0 } } }));
+    const pod = { ...seen, status: { ...seen.status, containerStatuses: ends } } as Pod;
+    expect(attempted(job, [pod])).toEqual({ job, pods: [pod] });
+  });
+});
 
 test.each([
   [[{ type: "Complete", status: "True" }], "succeeded"],

@@ -1,21 +1,65 @@
 import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts";
 import { type ArchiveTask, type BackupTask, type EtcdSource, TASK_VARIABLE } from "#agent/task.ts";
-import { AGENT_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
+import { AGENT_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
 import { currentPod } from "#kube/pod.ts";
 
 // What the Job controller and the kubelet report about an attempt. The agent's report is the termination message; it
 // counts only if it can be parsed, since a pod wrote it.
 
+// What if an admission webhook adds a container to the pod, such as the proxy of a service mesh?
+//   It runs on after the agent has ended, so that neither pod nor Job ever end. The pod counts as ended when the
+//   agent has. The operator then deletes the Job, or after a failure the pod, so that the
+//   Job starts the next one.
+
 /** A Job of the agent, with its pods. */
 export interface Attempted {
   readonly job: Job;
   readonly pods: readonly Pod[];
+  /** Pod in which the agent has ended and an added container still runs. In `pods` its phase is Succeeded or Failed. */
+  readonly lingering?: Pod;
 }
 
 /** The Job with those of the pods that belong to it. */
 export function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {
-  return job && { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
+  if (job === undefined) return undefined;
+  const own = pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid);
+  const lingering = own.find(isLingering);
+  if (lingering === undefined) return { job, pods: own };
+  const ends = statusesOf(lingering, LAST).map(({ state }) => state?.terminated);
+  const hasSucceeded = ends.every((end) => end?.exitCode === 0);
+  const phase = hasSucceeded ? "Succeeded" : "Failed";
+  const ended = { ...lingering, status: { ...lingering.status, phase } } as Pod;
+  const podsAsEnded = own.map((pod) => (pod === lingering ? ended : pod));
+  if (!hasSucceeded || stateOf(job) !== "active") return { job, pods: podsAsEnded, lingering };
+  const complete = { type: "Complete", status: "True", lastTransitionTime: ends.at(-1)?.finishedAt };
+  const conditions = [...(job.status?.conditions ?? []), complete];
+  return { job: { ...job, status: { ...job.status, conditions } } as Job, pods: podsAsEnded, lingering };
+}
+
+/** Containers with which pods of the agent end; a pod has one of them. Others are init containers. */
+const LAST: Workers = [AGENT_CONTAINER, VERIFY_CONTAINER, FINISH_CONTAINER];
+
+function isLingering(pod: Pod): boolean {
+  if (hasEnded(pod)) return false;
+  const all = pod.status?.containerStatuses ?? [];
+  const hasAgentEnded = all.some(({ name, state }) => LAST.includes(name) && state?.terminated !== undefined);
+  return hasAgentEnded && all.some(({ name, state }) => !LAST.includes(name) && state?.running !== undefined);
+}
+
+/** The pod to delete so that its Job starts the next one: it failed, and an added container keeps it running. */
+export function failedAndLingering(attempts: readonly (Attempted | undefined)[]): Pod | undefined {
+  const at = attempts.find((each) => {
+    if (each?.lingering === undefined || stateOf(each.job) !== "active") return false;
+    return each.lingering.metadata.deletionTimestamp === undefined;
+  });
+  return at?.lingering;
+}
+
+/** Whether the Job must be deleted to end all of its pods. */
+export function isToBeStopped({ job, lingering }: Attempted): boolean {
+  if (job.metadata.deletionTimestamp !== undefined) return false;
+  return stateOf(job) === "active" || lingering !== undefined;
 }
 
 /** State of the Job according to its conditions. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { agentResources, type JobPodTemplate } from "#agent-job/pod-template.ts";
+import { agentSettings, type JobPodTemplate } from "#agent-job/pod-template.ts";
 import { DEFAULT_AGENT_RESOURCES } from "#api/agent-resources.ts";
 
 const own = { limits: { memory: "1Gi" } };
@@ -12,5 +12,5 @@ test.each<[string, JobPodTemplate, object]>([
   ["its requests and limits are empty", { spec: { resources: { requests: {}, limits: {} } } }, DEFAULT_AGENT_RESOURCES],
   ["it has only limits", { spec: { resources: own } }, own],
 ])("resources of the agent's containers when %s", (_, template, expected) =>
-  expect(agentResources(template)).toEqual(expected),
+  expect(agentSettings(template).resources).toEqual(expected),
 );

@@ -12,12 +12,15 @@ type Labels = Readonly<Record<string, string>>;
 type PodSpec = NonNullable<Pod["spec"]>;
 
 /** Fields that are copied to the pod. No other field may be: some of them would give it a token or privileges. */
-const FIELDS = ["serviceAccountName", "nodeSelector", "tolerations", "priorityClassName", "imagePullSecrets"] as const;
+const FIELDS = ["serviceAccountName", "priorityClassName"] as const;
 
-/** Metadata of the pod. @param own labels of the operator, which take precedence */
-export function podMetadata(template: JobPodTemplate, own: Labels) {
+/**
+ * Metadata of the pod.
+ * @param own labels of the operator, which take precedence @param defaults labels over which the template's do
+ */
+export function podMetadata(template: JobPodTemplate, own: Labels, defaults: Labels = {}) {
   const { labels, annotations } = template?.metadata ?? {};
-  return { labels: { ...labels, ...own }, ...(annotations === undefined ? {} : { annotations }) };
+  return { labels: { ...defaults, ...labels, ...own }, ...(annotations === undefined ? {} : { annotations }) };
 }
 
 /** Fields of the pod's spec. */
@@ -26,8 +29,44 @@ export function podFields(template: JobPodTemplate): Partial<PodSpec> {
   return Object.fromEntries(FIELDS.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
 }
 
-/** Compute resources of the agent's containers. Empty ones count as absent, because many clients leave them out. */
-export function agentResources(template: JobPodTemplate): ResourceNeeds {
-  const asked = template?.spec?.resources ?? {};
-  return Object.values(asked).every(isEmpty) ? DEFAULT_AGENT_RESOURCES : asked;
+/** Resources and variables of the agent's containers. */
+export interface AgentSettings {
+  readonly resources: ResourceNeeds;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+export function agentSettings(template: JobPodTemplate): AgentSettings {
+  return {
+    resources: askedResources(template?.spec?.resources) ?? DEFAULT_AGENT_RESOURCES,
+    variables: proxyVariables(template?.spec?.proxy),
+  };
+}
+
+/** Variables about proxies; the agent's containers may have no others. */
+export const PROXY_VARIABLES = { httpsProxy: "HTTPS_PROXY", httpProxy: "HTTP_PROXY", noProxy: "NO_PROXY" } as const;
+
+/**
+ * Hosts that no proxy reaches: loopback, and the servers that give a pod its identity at Amazon (node, ECS and EKS) and
+ * Google.
+ */
+const NEVER_PROXIED = [
+  ...["localhost", "127.0.0.1", "169.254.169.254", "169.254.170.2", "169.254.170.23"],
+  ...["metadata.google.internal", "metadata.google.internal."],
+];
+
+function proxyVariables(proxy: NonNullable<NonNullable<JobPodTemplate>["spec"]>["proxy"]): Record<string, string> {
+  if (proxy?.httpsProxy === undefined && proxy?.httpProxy === undefined) return {};
+  const { noProxy = "" } = proxy;
+  const all = { ...proxy, noProxy: [...(noProxy === "" ? [] : [noProxy]), ...NEVER_PROXIED].join(",") };
+  return Object.fromEntries(
+    Object.entries(PROXY_VARIABLES).flatMap(([field, variable]) => {
+      const value = all[field as keyof typeof PROXY_VARIABLES];
+      return value === undefined ? [] : [[variable, value]];
+    }),
+  );
+}
+
+/** Compute resources, or `undefined` for empty ones, which many clients leave out. */
+export function askedResources(asked: ResourceNeeds | undefined): ResourceNeeds | undefined {
+  return asked === undefined || Object.values(asked).every(isEmpty) ? undefined : asked;
 }

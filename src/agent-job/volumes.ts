@@ -1,4 +1,6 @@
+import type { JobPodTemplate } from "#agent-job/pod-template.ts";
 import { type Credentials, type Target, VOLUME_MOUNT } from "#agent-job/target.ts";
+import { GROUP } from "#api/names.ts";
 import type { Pod } from "#kube/kinds.ts";
 import type { StoreLocation } from "#objectstore/location.ts";
 
@@ -22,7 +24,14 @@ export const MOUNTS = {
   encryption: "/run/agent/encryption",
   sourceTLS: "/run/agent/source-tls",
   sourceAuth: "/run/agent/source-auth",
+  /** Google's library reads it as `credential_source.file`, which must be below /var/run/secrets. */
+  identity: `/var/run/secrets/${GROUP}`,
 } as const;
+
+/** Volume with a token of the pod's service account, for Google's workload identity federation. */
+export const IDENTITY_VOLUME = "identity";
+/** Audience of that token: no API server of Kubernetes accepts it. */
+export const IDENTITY_AUDIENCE = GROUP;
 
 /** File with the key below its mount path. */
 export const KEY_FILE = "key";
@@ -48,12 +57,32 @@ export const AUTH_KEYS: readonly string[] = ["ETCD_USERNAME", "ETCD_PASSWORD"];
 /** Name of the volume with the destination claim. */
 export const DESTINATION_VOLUME = "destination";
 
-/** Volumes of every pod that reads or writes the object: the destination and its credentials. */
-export function destinationVolumes({ location, credentials, claimName }: Target): readonly Mounted[] {
+/**
+ * Volumes of every pod that reads or writes the object: the destination, its credentials and the pod's identity.
+ * @param template names the service account, if the pod has an identity
+ */
+export function destinationVolumes(target: Target, template: JobPodTemplate): readonly Mounted[] {
+  const { location, credentials, claimName } = target;
+  const hasIdentity = template?.spec?.serviceAccountName !== undefined;
   return [
     ...(credentials === undefined ? [] : [credentialVolume(credentials, location.store)]),
+    ...(hasIdentity && location.store === "gcs" ? [identityVolume()] : []),
     ...(claimName === undefined ? [] : [claimVolume(claimName)]),
   ];
+}
+
+/** Labels of a pod that uses the identity of its service account: Azure's webhook serves only pods with its label. */
+export function identityLabels({ location, credentials }: Target, template: JobPodTemplate): Record<string, string> {
+  const hasKeys = credentials?.isOptional === false && template?.spec?.serviceAccountName === undefined;
+  return location.store === "azure" && !hasKeys ? { "azure.workload.identity/use": "true" } : {};
+}
+
+function identityVolume(): Mounted {
+  const serviceAccountToken = { audience: IDENTITY_AUDIENCE, expirationSeconds: 3_600, path: "token" };
+  return {
+    volume: { name: IDENTITY_VOLUME, projected: { defaultMode: MODE, sources: [{ serviceAccountToken }] } },
+    mount: { name: IDENTITY_VOLUME, mountPath: MOUNTS.identity, readOnly: true },
+  };
 }
 
 /** Volume with the encryption key, if there is one. */

@@ -68,5 +68,6 @@ export function objectOf(manifest: Manifest): BackupObject {
     completedAt,
     compression,
     encrypted: manifest.encryption !== undefined,
+    ...(manifest.encryption === undefined ? {} : { keyID: manifest.encryption.keyID }),
   };
 }

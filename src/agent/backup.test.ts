@@ -62,6 +62,7 @@ function memberWith(address: string, breaks?: Error): Answer {
   }
   const source = {
     address,
+    status: () => Promise.resolve(status),
     revision: () => Promise.resolve(REVISION),
     snapshot: send,
     keys: () => Promise.resolve(12),

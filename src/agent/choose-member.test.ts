@@ -52,6 +52,7 @@ function sourceAt(address: string): Answer["source"] {
   const unasked = () => Promise.reject(new Error("nothing is asked here"));
   return {
     address,
+    status: unasked,
     revision: unasked,
     keys: unasked,
     hashKV: unasked,

@@ -8,7 +8,7 @@ import type { FailureReason } from "./report.ts";
 
 /** Status of one endpoint, or why it could not be read. */
 export type Answer = {
-  readonly source: Pick<SnapshotSource, "address" | "revision" | "snapshot" | "changes"> & ContentSource;
+  readonly source: Pick<SnapshotSource, "address" | "status" | "revision" | "snapshot" | "changes"> & ContentSource;
 } & ({ readonly status: EndpointStatus } | { readonly failed: OperatorError });
 
 /** A member to read from. */

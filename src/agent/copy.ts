@@ -6,6 +6,7 @@ import type { Bytes } from "./archive/bytes.ts";
 import { type Measures, PackedSnapshot, type Packing } from "./archive/pack.ts";
 import { type Member, sourceError } from "./choose-member.ts";
 import { AgentError } from "./error.ts";
+import { type Growth, GrowthWatch } from "./growth.ts";
 import type { ProgressBoard } from "./progress.ts";
 import { storeError } from "./store-error.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -26,12 +27,14 @@ export interface CopyParts {
  * @throws AgentError; then no such object exists
  */
 export async function copySnapshot(
-  { source, status }: Member,
+  member: Member,
   target: { readonly key: string; readonly metadata: Metadata; readonly packing: Packing },
   { store, clock, board, signal: stop, patienceMs }: CopyParts,
 ): Promise<Measures> {
+  const { source, status } = member;
   const watchdog = new Watchdog(clock, patienceMs);
-  const signal = AbortSignal.any([stop, watchdog.signal]);
+  const growthWatch = new GrowthWatch(member, clock);
+  const signal = AbortSignal.any([stop, watchdog.signal, growthWatch.signal]);
   const packed = new PackedSnapshot(target.packing);
   Object.assign(board, { phase: "Copying", bytesRead: 0, bytesStored: 0, bytesExpected: status.dbSizeBytes });
 
@@ -62,10 +65,12 @@ export async function copySnapshot(
     return packed.measures();
   } catch (thrown) {
     if (stop.aborted) throw stopped(thrown);
+    if (growthWatch.growth !== undefined) throw grown(source.address, growthWatch.growth, thrown);
     if (watchdog.signal.aborted) throw stalled(watchdog, source.address, patienceMs, thrown);
     throw asAgentError(thrown);
   } finally {
     watchdog.stop();
+    growthWatch.stop();
   }
 }
 
@@ -82,6 +87,11 @@ export function asAgentError(thrown: unknown): AgentError {
 
 function stopped(cause: unknown): AgentError {
   return new AgentError("Stopped", "the agent was stopped before the task was done", { cause });
+}
+
+function grown(address: string, { from, to, quota }: Growth, cause: unknown): AgentError {
+  const message = `the object store is too slow. While it took the snapshot of ${address}, the database grew from ${from} to ${to} bytes of its quota of ${quota}. Use a faster store or a larger quota`;
+  return new AgentError("StoreUnreachable", message, { cause });
 }
 
 function stalled(watchdog: Watchdog, address: string, patienceMs: number, cause: unknown): AgentError {

@@ -2,12 +2,14 @@ import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 import type { StoreLocation } from "#objectstore/location.ts";
 import { openStore } from "#objectstore/open.ts";
+import { PATIENCE, type Patience } from "#objectstore/patience.ts";
 import type { ObjectStore } from "#objectstore/store.ts";
 import { keyFrom } from "./archive/key-file.ts";
 import { backUp } from "./backup.ts";
 import { archiveChanges } from "./changes/archive.ts";
 import { replay } from "./changes/replay.ts";
 import { deleteBackup } from "./delete.ts";
+import { listBackups } from "./list.ts";
 import type { ProgressBoard } from "./progress.ts";
 import type { AgentReport } from "./report.ts";
 import { readExpectation } from "./restore/expectation.ts";
@@ -24,12 +26,17 @@ export interface PerformOptions {
   readonly log: Log;
   /** Time without progress after which the task fails, in milliseconds. Undefined: PATIENCE_MS. */
   readonly patienceMs?: number;
+  /** Prints the result of a ListTask. Undefined: to the standard output. */
+  readonly print?: (text: string) => void;
   /** See SourceAccess. */
   readonly pingIntervalMs?: number;
 }
 
-/** A store may take minutes to assemble the parts of a large object. */
-const PATIENCE_MS = 5 * 60_000;
+/**
+ * A store may take minutes to assemble the parts of a large object. Longer than the store's own patience with its
+ * cleanup, so that the store's error is reported.
+ */
+export const PATIENCE_MS = 5 * 60_000;
 
 /** Executes the task. @throws AgentError, StoreError, OperatorError */
 export async function perform(task: AgentTask, board: ProgressBoard, options: PerformOptions): Promise<AgentReport> {
@@ -47,11 +54,17 @@ export async function perform(task: AgentTask, board: ProgressBoard, options: Pe
     case "finish":
       return { ok: true, kind: "finish", ...(await finishRestore(task)) };
     case "archive":
-      return await withStore(task.destination, task, (store) => performArchive(task, store, board, options));
+      return await withStore(task.destination, task, (store) => performArchive(task, store, board, options), IMPATIENT);
     case "replay":
       return await withStore(task.from, task, async (store) => {
         const key = task.encryption && (await keyFrom(task.encryption));
         return { ok: true, kind: "replay", snapshot: await replay(task, { ...options, store, key, board }) };
+      });
+    case "list":
+      return await withStore(task.from, task, async (store) => {
+        const { lines, backups } = await listBackups(store, task.prefix ?? "", signal);
+        (options.print ?? ((text) => process.stdout.write(text)))(`${lines.join("\n")}\n`);
+        return { ok: true, kind: "list", backups };
       });
     case "verify":
       board.phase = "Verifying";
@@ -59,12 +72,16 @@ export async function perform(task: AgentTask, board: ProgressBoard, options: Pe
   }
 }
 
+/** For the archive, which retries by itself and shows at once that nothing can be stored. */
+const IMPATIENT: Patience = { ...PATIENCE, giveUpMs: 10_000 };
+
 async function withStore(
   location: StoreLocation,
   { credentialsDir }: { readonly credentialsDir?: string },
   use: (store: ObjectStore) => Promise<AgentReport>,
+  patience: Patience = PATIENCE,
 ): Promise<AgentReport> {
-  const store = await openStore(location, credentialsDir === undefined ? {} : { credentialsDir });
+  const store = await openStore(location, { patience, ...(credentialsDir === undefined ? {} : { credentialsDir }) });
   try {
     return await use(store);
   } finally {

@@ -24,6 +24,7 @@ const object: BackupObject = {
   completedAt: "2026-11-22T11:00:02.000Z",
   compression: "Zstd",
   encrypted: true,
+  keyID: "0a1b2c3d",
 };
 
 /** From another tool: unknown fields are omitted. */
@@ -56,6 +57,7 @@ test("a report is written and parsed unchanged", () => {
     { ok: true, kind: "finish", moved: false, revision: "1000000007", sha256: "ab" },
     { ok: true, kind: "verify", revision: "7", keys: 3, message: "3 keys at revision 7" },
     { ok: true, kind: "verify", revision: "7", keys: 3, hash: 670470652, message: "3 keys at revision 7" },
+    { ok: true, kind: "list", backups: 3 },
     failure("NoSuchBucket", "there is no bucket backups"),
     failure("AuthEnabled", "users are switched on"),
   ];

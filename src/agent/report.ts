@@ -21,6 +21,7 @@ export type AgentReport =
   | FinishReport
   | VerifyReport
   | ReplayReport
+  | ListReport
   | FailureReport;
 
 export interface BackupReport {
@@ -75,6 +76,14 @@ export interface ReplayReport {
   readonly snapshot: ReplayedSnapshot;
 }
 
+/** The list itself is printed. */
+export interface ListReport {
+  readonly ok: true;
+  readonly kind: "list";
+  /** Number of manifests in the store. */
+  readonly backups: number;
+}
+
 /** A snapshot to which archived changes were added. */
 export interface ReplayedSnapshot {
   /** Key of the backup's object. */
@@ -112,6 +121,8 @@ export interface BackupObject {
   readonly completedAt: string;
   readonly compression: Compression;
   readonly encrypted: boolean;
+  /** ID of the encryption key, see archive/key.ts; undefined for an unencrypted object. */
+  readonly keyID?: string;
 }
 
 /** A snapshot that was fetched to a directory. */
@@ -223,6 +234,8 @@ export function reportIn(text: string): AgentReport | undefined {
     }
     case "verify":
       return fieldsIn<VerifyReport>(value, VERIFY_FIELDS);
+    case "list":
+      return fieldsIn<ListReport>(value, { ok: "boolean", kind: "string", backups: "number" });
     default:
       return undefined;
   }
@@ -270,6 +283,7 @@ const OBJECT_FIELDS: FieldsOf<BackupObject> = {
   completedAt: "string",
   compression: "string",
   encrypted: "boolean",
+  keyID: "string?",
 };
 
 const FETCHED_FIELDS: FieldsOf<FetchedSnapshot> = {

@@ -7,7 +7,9 @@ import { afterAll, describe, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { createLog } from "#base/log.ts";
 import { etcdSnapshot } from "#kit/etcd/bbolt.ts";
+import { PATIENCE } from "#objectstore/patience.ts";
 import { readKey } from "./archive/key.ts";
+import { PATIENCE_MS } from "./perform.ts";
 import { ProgressBoard, serveProgress } from "./progress.ts";
 import { progressIn, reportIn } from "./report.ts";
 import { runAgent } from "./run.ts";
@@ -256,4 +258,10 @@ test("progress is served at its path by GET only", async () => {
   } finally {
     server.close();
   }
+});
+
+test("a store that stays away is reported with its own error: its patience and cleanup end before the agent's", () => {
+  const { giveUpMs, answerMs, cleanUpMs } = PATIENCE;
+  // The last attempt, the question whether the object is there after all, and the cleanup.
+  assert.ok(giveUpMs + answerMs + 2 * cleanUpMs <= PATIENCE_MS);
 });

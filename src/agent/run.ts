@@ -23,6 +23,7 @@ const WORDS: Readonly<Record<AgentTask["kind"], string>> = {
   delete: "delete what a backup stored",
   fetch: "fetch a snapshot",
   finish: "move a restored data directory into place",
+  list: "list the backups of a store",
   verify: "compare a restored etcd with the manifest of its backup",
 };
 

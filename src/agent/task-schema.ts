@@ -89,6 +89,12 @@ export const taskSchema = z.discriminatedUnion("kind", [
     ),
   z.strictObject({ kind: z.literal("verify"), endpoint: url, workDir }),
   z.strictObject({
+    kind: z.literal("list"),
+    from: destination,
+    prefix: z.optional(word),
+    credentialsDir: z.optional(path),
+  }),
+  z.strictObject({
     kind: z.literal("archive"),
     source,
     destination,

@@ -31,7 +31,15 @@ export const AGENT_COMMAND: readonly string[] = [
 ];
 
 /** A task; the process ends with it. */
-export type AgentTask = BackupTask | DeleteTask | FetchTask | FinishTask | VerifyTask | ArchiveTask | ReplayTask;
+export type AgentTask =
+  | BackupTask
+  | DeleteTask
+  | FetchTask
+  | FinishTask
+  | VerifyTask
+  | ArchiveTask
+  | ReplayTask
+  | ListTask;
 
 /** Reads a snapshot of a cluster and stores it as one object, with a manifest beside it. */
 export interface BackupTask {
@@ -81,6 +89,15 @@ export interface FetchTask {
   readonly workDir: string;
   /** Bytes that must be free beyond the snapshot. Undefined: its size, since `etcdutl` makes a copy. */
   readonly roomBytes?: number;
+}
+
+/** Prints which backups and archived changes a store has. People run it when nothing but the store is left. */
+export interface ListTask {
+  readonly kind: "list";
+  readonly from: StoreLocation;
+  /** Beginning of the keys. Undefined: all. */
+  readonly prefix?: string;
+  readonly credentialsDir?: string;
 }
 
 /** Requirements on the snapshot. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ETCD_INDEX } from "#access/calls.ts";
 import { CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR } from "#api/names.ts";
 import { silentLog } from "#base/log.ts";
-import { CLUSTER_INDEX } from "#cluster/observe/cached-parts.ts";
+import { CLUSTER_INDEX, OTHERS_INDEX } from "#cluster/observe/cached-parts.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { AnyResource, KubeObject } from "#kube/kinds.ts";
@@ -223,6 +223,24 @@ describe("a cache holds", () => {
       restores: all,
       jobs: all,
     });
+  });
+
+  test("the selectors of other budgets, whatever their shard", async () => {
+    const selector = { matchLabels: { app: "a" } };
+    const other = (name: string, more: object, metadata: object = {}) => ({
+      metadata: { namespace: "default", name, uid: name, resourceVersion: "1", annotations: { a: "b" }, ...metadata },
+      spec: { minAvailable: 1, selector, ...more },
+      status: { currentHealthy: 1 },
+    });
+    const long = { selector: { matchLabels: { app: "a".repeat(5_000) } } };
+    const ownerReferences = [{ apiVersion: "v1", kind: "EtcdCluster", name: "mine", uid: "1", controller: true }];
+    const poddisruptionbudgets = [other("else", {}), other("long", long), other("owned", {}, { ownerReferences })];
+    const { budgets } = await readAll({ poddisruptionbudgets }, SHARD);
+    expect(budgets.list().map(({ metadata }) => metadata.name)).toEqual(["else", "owned"]);
+    const [found, ...rest] = budgets.byIndex(OTHERS_INDEX, "default");
+    expect(found).toMatchObject({ metadata: { name: "else", uid: "else" }, spec: { selector } });
+    expect([found?.spec, found?.status, found?.metadata.annotations]).toEqual([{ selector }, undefined, undefined]);
+    expect(rest).toEqual([]);
   });
 
   test("whether a cluster of another shard sleeps", async () => {

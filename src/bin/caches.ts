@@ -20,7 +20,7 @@ import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 import { clusterKeysForSchedule } from "#cluster/controller.ts";
-import { CLUSTER_INDEX } from "#cluster/observe/cached-parts.ts";
+import { CLUSTER_INDEX, OTHERS_INDEX } from "#cluster/observe/cached-parts.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -44,11 +44,13 @@ import { ARCHIVE_INDEX, BEGINNING_INDEX, RESTORED_INDEX, SCHEDULE_INDEX } from "
 import { beginningOf } from "#schedule/snapshot.ts";
 import { isIn, isPeer, isRoleOrUser, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
 import {
+  isOfCluster,
   ofAnotherShard,
   whatMatters,
   withEvictionsAlone,
   withPhaseAndSize,
   withSecretsAlone,
+  withSelectorAlone,
   withTaskAlone,
 } from "./kept.ts";
 
@@ -131,10 +133,15 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, { shard
     }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone }),
     services: new Cache({ ...ours, resource: SERVICES, keep: keeping<Service>(mayConcernCluster) }),
+    // Of all owners: Kubernetes evicts no pod that two budgets select.
     budgets: new Cache({
-      ...ours,
+      ...all,
       resource: POD_DISRUPTION_BUDGETS,
-      keep: keeping(mayConcernCluster, withEvictionsAlone),
+      keep: (budget) => {
+        if (!isOfCluster(budget)) return withSelectorAlone(budget);
+        return shard === undefined || mayConcernCluster(shard, budget) ? withEvictionsAlone(budget) : undefined;
+      },
+      indexes: { [OTHERS_INDEX]: (budget) => (isOfCluster(budget) ? [] : [budget.metadata.namespace]) },
     }),
     networkPolicies: new Cache({
       ...ours,

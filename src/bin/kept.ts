@@ -1,7 +1,14 @@
 import { TASK_VARIABLE } from "#agent/task.ts";
-import { AGENT_CONTAINER } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import type { Job, PersistentVolumeClaim, Pod, PodDisruptionBudget, ReplicaSet } from "#kube/kinds.ts";
+import { AGENT_CONTAINER, MANAGED_BY_LABEL, OPERATOR } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
+import {
+  controllerOf,
+  type Job,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodDisruptionBudget,
+  type ReplicaSet,
+} from "#kube/kinds.ts";
 
 // The parts of objects that caches keep in memory: the fields that some code reads. A member's pod is the largest
 // object, and most of it repeats its ReplicaSet. A change of a dropped field triggers nothing (kube/store.ts), so
@@ -41,6 +48,31 @@ export function withEvictionsAlone({ status, ...budget }: PodDisruptionBudget): 
   const { observedGeneration, disruptedPods } = status ?? {};
   const told = { observedGeneration, ...(disruptedPods === undefined ? {} : { disruptedPods }) };
   return { ...budget, ...(status === undefined ? {} : { status: told }) } as PodDisruptionBudget;
+}
+
+/** Whether the operator has created the budget for a cluster, by its label or its owner. */
+export function isOfCluster(budget: PodDisruptionBudget): boolean {
+  const { labels = {} } = budget.metadata;
+  return labels[MANAGED_BY_LABEL] === OPERATOR || controllerOf(budget)?.kind === ETCD_CLUSTERS.kind;
+}
+
+/**
+ * Longest selector that is kept of another budget, in characters of JSON. A real one has a few labels. Longer: a tenant's
+ * budgets would cost more memory, and more time in every pass of its clusters.
+ */
+const MAX_SELECTOR_LENGTH = 4_096;
+
+/** Keeps of another budget its name and its selector. One with a longer selector is left out. */
+export function withSelectorAlone({ apiVersion, kind, metadata, spec }: PodDisruptionBudget) {
+  const { selector } = spec ?? {};
+  if (JSON.stringify(selector ?? {}).length > MAX_SELECTOR_LENGTH) return undefined;
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { namespace, name, uid, resourceVersion },
+    spec: { selector },
+  } as PodDisruptionBudget;
 }
 
 /** Keeps of a claim's status whether it is bound, and its capacity. */

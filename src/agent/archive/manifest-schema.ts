@@ -21,7 +21,7 @@ const id = z.string().check(z.regex(/^[1-9a-f][0-9a-f]{0,15}$/));
 /** The JSON manifest beside a stored snapshot. Unknown fields may be of a newer release and are ignored. */
 export const manifestSchema = z.object({
   formatVersion: z.literal(1),
-  /** Key of the object that the manifest describes. */
+  /** Key of the object when it was stored. */
   key: z.string().check(z.minLength(1), z.maxLength(1024)),
   /** Size of the snapshot as etcd sent it, checksum included. */
   bytes,

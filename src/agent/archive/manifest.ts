@@ -5,12 +5,22 @@ import { manifestSchema } from "./manifest-schema.ts";
 // What is the manifest for?
 //   It is written last, when the object is complete. So an object without a manifest is no backup. A restore knows
 //   before the first byte which snapshot to expect, of which cluster, and which key it needs.
+// Which object does it describe?
+//   The one beside it, by its size and hashes. The key in it is that of the time of the backup: a folder may be copied
+//   or moved since, also to another store.
 
 export type Manifest = output<typeof manifestSchema>;
 
+const MANIFEST_SUFFIX = ".manifest.json";
+
 /** Key of the manifest of the object with this key. */
 export function manifestKeyOf(key: string): string {
-  return `${key}.manifest.json`;
+  return `${key}${MANIFEST_SUFFIX}`;
+}
+
+/** Key of the object that the manifest with this key describes; undefined when it is no manifest's key. */
+export function describedBy(key: string): string | undefined {
+  return key.endsWith(MANIFEST_SUFFIX) ? key.slice(0, -MANIFEST_SUFFIX.length) : undefined;
 }
 
 /** Formatted for human readers too. */
@@ -20,8 +30,8 @@ export function manifestText(manifest: Manifest): string {
 
 /**
  * Reads a manifest.
- * @param key key of the object beside the manifest
- * @throws AgentError SnapshotCorrupt when it is invalid, of an unknown format, or of another object
+ * @param key key of the object beside the manifest; the result has it, too
+ * @throws AgentError SnapshotCorrupt when it is invalid or of an unknown format
  */
 export function readManifest(text: string, key: string): Manifest {
   const where = `the manifest ${manifestKeyOf(key)}`;
@@ -30,10 +40,7 @@ export function readManifest(text: string, key: string): Manifest {
     const [issue] = read.error.issues;
     throw new AgentError("SnapshotCorrupt", `${where} is invalid: ${issue?.path.join(".")}: ${issue?.message}`);
   }
-  if (read.data.key !== key) {
-    throw new AgentError("SnapshotCorrupt", `${where} is for another object, ${read.data.key}`);
-  }
-  return read.data;
+  return { ...read.data, key };
 }
 
 function parsed(text: string, where: string): unknown {

@@ -79,11 +79,16 @@ type World = ReturnType<typeof world>;
 async function archived(
   { store }: World,
   revision: bigint,
-  { atMs = START + 10 ** 9, startedMs = atMs, key }: Partial<Base> & { key?: EncryptionKey | undefined } = {},
+  {
+    atMs = START + 10 ** 9,
+    startedMs = atMs,
+    key,
+    prefix = PREFIX,
+  }: Partial<Base> & { key?: EncryptionKey | undefined; prefix?: string } = {},
 ) {
   const base = { clusterID: "cdf", revision, startedMs, atMs };
   const revisions: Archived[] = [];
-  const walking = walk(base, { store, prefix: PREFIX, key, signal: never }, () => false);
+  const walking = walk(base, { store, prefix, key, signal: never }, () => false);
   for (;;) {
     const { value, done } = await walking.next();
     if (done) return { revisions: revisions.filter((one) => one.revision > revision), reach: value as Reach };
@@ -368,6 +373,26 @@ describe("an archive", () => {
     await second.stop();
   });
 
+  test("is read and continued below another prefix to which it was moved", async () => {
+    const w = world();
+    const first = w.start();
+    await w.until("it follows", upTo(first, 1n));
+    for (let n = 2n; n < 5n; n++) await w.until("it is stored", upTo(first, w.etcd.commit(`a=${n}`)));
+    await first.stop();
+    for (const [key, object] of [...w.store.objects]) {
+      w.store.objects.set(key.replace(PREFIX, "elsewhere/old"), object);
+      w.store.objects.delete(key);
+    }
+    const prefix = "elsewhere/old";
+    const text = async () => (await archived(w, 1n, { prefix })).revisions.flatMap(textOf);
+    assert.deepEqual(await text(), ["a=2", "a=3", "a=4"]);
+    const second = w.start({ prefix });
+    await w.until("it is stored", upTo(second, w.etcd.commit("a=5")));
+    await second.stop();
+    assert.equal(second.board.now.archive?.gaps, 0);
+    assert.deepEqual(await text(), ["a=2", "a=3", "a=4", "a=5"]);
+  });
+
   test("has a gap where etcd compacted changes, across which no restore is possible", async () => {
     const w = world();
     const first = w.start();
@@ -454,6 +479,28 @@ describe("an archive", () => {
     assert.deepEqual((await archived(w, base)).revisions.map(textOf), [["new=1"]]);
     // An earlier backup belongs to the old history.
     assert.deepEqual((await archived(w, 2n, { atMs: beforeMs })).revisions.map(textOf), [["a=3"]]);
+    await second.stop();
+  });
+
+  test("continues the history when a second archiver stores a new revision just before the store is listed", async () => {
+    const w = world();
+    const first = w.start();
+    await w.until("it follows", upTo(first, 1n));
+    await w.until("it is stored", upTo(first, w.etcd.commit("a=1")));
+    await first.stop();
+    const key = changesKey(FOLDER, 2n);
+    const object = w.store.objects.get(key)!;
+    w.store.objects.delete(key);
+    w.etcd.goBackTo(1n);
+    w.store.before = (call) => {
+      if (!call.startsWith("list") || w.store.objects.has(key)) return;
+      w.etcd.commit("a=1");
+      w.store.objects.set(key, object);
+    };
+    const second = w.start();
+    await w.until("it is stored", upTo(second, 2n));
+    assert.equal(second.board.now.archive?.gaps, 0);
+    assert.deepEqual(w.store.keys, [changesKey(FOLDER, 0n), key]);
     await second.stop();
   });
 

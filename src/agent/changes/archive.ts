@@ -99,8 +99,9 @@ class Archiver {
   async run({ onFollowing, onKept }: { onFollowing: () => void; onKept: () => void }): Promise<never> {
     const { sources, signal, log, board } = this.#parts;
     const member = chooseMember(await sources.ask(signal, new Set()), this.#task.source.clusterID);
-    const now = await member.source.revision({ signal, deadlineMs: READ_MS });
     const keeper = await this.#keeperOf(member);
+    // After the listing: a second archiver may store newer revisions at any time.
+    const now = await member.source.revision({ signal, deadlineMs: READ_MS });
     await this.#makeReady(keeper, member, now);
     board.phase = "Archiving";
     board.tell({ message: undefined, since: await keeper.since(signal) });

@@ -100,7 +100,7 @@ export class Keeper {
     const packet = new Packet({ format: FORMAT, clusterID: this.clusterID, first, previous: before });
     const { chunks } = await packet.close({ last, from, until: isoOf(untilMs) }, key);
     const quiet = quietKey(this.#folder(number), BigInt(last), untilMs);
-    this.#count(await this.#retrying(signal, () => store.put(quiet, each(chunks), { signal })));
+    this.#count(await this.#retrying(signal, () => store.put(quiet, each(chunks), { needsCondition: true, signal })));
     for (const old of this.#quiets) await store.delete(old, { signal });
     this.#quiets = [quiet];
     this.tip = { ...this.stored, untilMs };
@@ -140,7 +140,7 @@ export class Keeper {
     const { store } = this.#parts;
     const key = changesKey(this.#folder(number), BigInt(opening.first));
     try {
-      const stored = await this.#retrying(signal, () => store.put(key, each(chunks), { signal }));
+      const stored = await this.#retrying(signal, () => store.put(key, each(chunks), { needsCondition: true, signal }));
       this.#count(stored);
       this.#parts.log.info(
         { object: key, storedBytes: stored.bytes },

@@ -1,6 +1,6 @@
 import { AgentError } from "../error.ts";
 
-// An object is lines of JSON: an opening line, changes, a closing line. `zstd -d FILE | jq` shows it.
+// An object is lines of JSON: an opening line, changes, a closing line. `zstd -dc < FILE | jq` shows it.
 
 /** The first line. */
 export interface Opening {
@@ -8,7 +8,7 @@ export interface Opening {
   readonly clusterID: string;
   /** Decimal, like every revision here. */
   readonly first: string;
-  /** The object before it; undefined in the first object of a history. */
+  /** The object before it, and its key at that time; undefined in the first object of a history. */
   readonly previous?: { readonly key: string; readonly sha256: string };
   /** The changes from `first` to the last revision are unknown. */
   readonly gap?: { readonly reason: GapReason; readonly message: string };

@@ -52,6 +52,7 @@ export async function replay(task: ReplayTask, parts: ReplayParts): Promise<Repl
   try {
     const base = await baseOf(task, source, parts);
     board.phase = "Replaying";
+    await member.disarmNoSpace();
     await member.readLeases();
     const renewing = member.keepLeases();
     renewing.catch(() => undefined); // The failure is handled where the promise is awaited.

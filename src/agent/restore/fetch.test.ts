@@ -123,6 +123,16 @@ describe("fetching a snapshot", () => {
     assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot));
   });
 
+  test("from a copy under another key: the manifest beside the object describes it", async () => {
+    const store = await stored(SEALED);
+    const moved = "other/prefix/copy.db";
+    for (const [of, object] of [...store.objects]) store.objects.set(of.replace(KEY, moved), object);
+    store.objects.delete(KEY);
+    store.objects.delete(MANIFEST);
+    const { key: from, hasManifest, sha256: is } = await run(store, { key: moved }, key);
+    assert.deepEqual([from, hasManifest, is], [moved, true, sha256]);
+  });
+
   test.each([
     ["that is stored as etcd sent it", PLAIN, snapshot],
     ["that is compressed by zstd", PLAIN, zstdCompressSync(snapshot)],
@@ -184,11 +194,10 @@ describe("fetching a snapshot is refused, and leaves no files, for", () => {
   });
 
   test("a manifest of another object, an unreadable one, or one with a higher revision", async () => {
-    assert.match(
-      await refusal(await stored(PLAIN, { manifest: { key: "x.db" } })),
-      /^SnapshotCorrupt: .*another object, x\.db/,
-    );
+    const other = await stored(PLAIN, { bytes: etcdSnapshot({ revisions: [2, 3, 8] }) });
     const store = await stored(PLAIN);
+    store.objects.set(MANIFEST, other.objects.get(MANIFEST)!);
+    assert.match(await refusal(store), /^SnapshotCorrupt: the SHA-256 of the object are .*, and its manifest has /);
     store.objects.set(MANIFEST, { bytes: Buffer.from("{"), metadata: {} });
     assert.match(await refusal(store), /^SnapshotCorrupt: .* is not JSON/);
     const ahead = await stored(PLAIN, { manifest: { revision: "10" } });

@@ -1,0 +1,112 @@
+import { StoreError } from "#objectstore/error.ts";
+import type { ObjectStore, StoredObject } from "#objectstore/store.ts";
+import { describedBy } from "./archive/manifest.ts";
+import { archiveFolderOf } from "./changes/layout.ts";
+import { AgentError } from "./error.ts";
+import { readStored } from "./stored.ts";
+
+/**
+ * Most manifests that are read, the newest. Each costs two requests. If smaller, an older backup does not show without a
+ * prefix; if larger, a person waits for minutes.
+ */
+const MAX_LISTED = 500;
+/** Most folders of archived changes. */
+const MAX_FOLDERS = 500;
+
+interface Listed {
+  /** Lines of text, the newest backup last. They have no control characters, whatever the store has. */
+  readonly lines: readonly string[];
+  /** Number of manifests in the store. */
+  readonly backups: number;
+}
+
+/** Lists backups and archived changes below a prefix. @throws StoreError */
+export async function listBackups(store: ObjectStore, prefix: string, signal: AbortSignal): Promise<Listed> {
+  const found: { readonly key: string; readonly time: string }[] = [];
+  const folders = new Map<string, Date>();
+  let backups = 0;
+  for await (const object of store.list(prefix, { signal })) {
+    const key = describedBy(object.key);
+    if (key !== undefined) {
+      backups += 1;
+      found.push({ key, time: timeOf(key, object) });
+      if (found.length > 2 * MAX_LISTED) keepNewest(found);
+    }
+    const folder = archiveFolderOf(object.key);
+    const known = folder === undefined ? undefined : folders.get(folder);
+    if (
+      folder !== undefined &&
+      (known !== undefined || folders.size < MAX_FOLDERS) &&
+      !(known && known >= object.modified)
+    )
+      folders.set(folder, object.modified);
+  }
+  keepNewest(found);
+  const rows: string[][] = [["COMPLETED", "STATE", "CLUSTER", "ETCD", "REVISION", "BYTES", "ENCRYPTION-KEY", "OBJECT"]];
+  for (const { key } of found) rows.push(await rowOf(key, store, signal));
+  const older = backups - found.length;
+  return {
+    lines: [
+      ...tableOf(rows),
+      ...(older > 0 ? [`(and ${older} older ones: give a prefix)`] : []),
+      ...(folders.size === 0 ? [] : ["", "Archived changes, with the time of the last object:"]),
+      ...[...folders].map(([folder, last]) => `${plain(folder)}  ${last.toISOString()}`),
+    ],
+    backups,
+  };
+}
+
+/** Time in the name of the object, which a copy keeps; else the time when the manifest was stored. */
+function timeOf(key: string, { modified }: StoredObject): string {
+  const [inName] = /\d{8}T\d{6}Z/.exec(key.slice(key.lastIndexOf("/") + 1)) ?? [];
+  return inName ?? modified.toISOString().replaceAll(/[-:]|\.\d+/g, "");
+}
+
+/** Sorts by time, and leaves the newest. */
+function keepNewest(found: { readonly time: string }[]): void {
+  found.sort((a, b) => (a.time < b.time ? -1 : 1));
+  found.splice(0, Math.max(0, found.length - MAX_LISTED));
+}
+
+async function rowOf(key: string, store: ObjectStore, signal: AbortSignal): Promise<string[]> {
+  try {
+    const { object, manifest } = await readStored(store, key, signal);
+    if (manifest === undefined) return ["-", "gone", "-", "-", "-", "-", "-", key];
+    const { completedAt, cluster, etcdVersion, revision, bytes, encryption } = manifest;
+    const name = `${cluster.namespace}/${cluster.name ?? "external"}`;
+    const facts = [name, etcdVersion, revision, String(bytes), encryption?.keyID ?? "none"];
+    return [completedAt, stateOf(object, manifest.storedBytes), ...facts, key];
+  } catch (thrown) {
+    if (thrown instanceof AgentError) return ["-", "bad-manifest", "-", "-", "-", "-", "-", key];
+    // For example an object that a lifecycle rule has moved to an archive: the others are still listed.
+    const isItsOwn = thrown instanceof StoreError && ["AccessDenied", "Other"].includes(thrown.reason);
+    if (!isItsOwn || signal.aborted) throw thrown;
+    return ["-", "unreadable", "-", "-", "-", "-", "-", key];
+  }
+}
+
+function stateOf(object: StoredObject | undefined, storedBytes: number): string {
+  if (object === undefined) return "no-object";
+  return object.bytes === storedBytes ? "whole" : "other-size";
+}
+
+function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
+  const cells = rows.map((row) => row.map((cell, at) => (at === row.length - 1 ? plain(cell) : word(cell))));
+  const widths = (cells[0] ?? []).map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
+  return cells.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+/** Anyone with write access to the store may have written the text: control characters would act on the terminal. */
+function plain(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, "?");
+}
+
+/** One word, so that columns can be counted. */
+function word(text: string): string {
+  return plain(text).replaceAll(" ", "?") || "-";
+}
