@@ -1,4 +1,5 @@
 import {
+  BACKUP_LABEL,
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
@@ -9,6 +10,7 @@ import {
   OPERATOR,
   PEER_LABEL,
   QUARANTINE_LABEL,
+  RESTORE_LABEL,
   RESTORED_FROM,
   SCHEDULE_LABEL,
   WEBHOOKS,
@@ -131,6 +133,9 @@ const DEFINITION_FIELDS = [
 /** Whether a claim has data of a cluster, in CEL. A claim that lost its labels is recognized so, and gets them back. */
 const HELD_DATA_OF_OURS = `'${CLAIM_CLUSTER_ID_ANNOTATION}' in variables.oldAnnotations`;
 
+/** Labels of pods that the operator deletes: of members, and of the Jobs of its agent. */
+const DELETABLE = [PEER_LABEL, BACKUP_LABEL, RESTORE_LABEL];
+
 /** Validations of the operator's requests: each has one message, so that the error names the broken rule. */
 export const VALIDATIONS: readonly Validation[] = [
   {
@@ -148,8 +153,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: `the operator does not take the label ${MANAGED_BY_LABEL}=${OPERATOR} away`,
   },
   {
-    expression: `variables.resource != 'pods' || !variables.deletes || '${PEER_LABEL}' in variables.oldLabels`,
-    message: `of pods the operator deletes only those of members, which have the label ${PEER_LABEL}`,
+    expression: `variables.resource != 'pods' || !variables.deletes || ${listOf(DELETABLE)}.exists(label, label in variables.oldLabels)`,
+    message: `of pods the operator deletes only those of members, backups and restores, which have one of the labels ${DELETABLE.join(", ")}`,
   },
   {
     expression: `variables.resource != 'etcdbackups' || !variables.deletes || '${SCHEDULE_LABEL}' in variables.oldLabels`,

@@ -1,6 +1,16 @@
 import { AGENT_COMMAND, TASK_VARIABLE } from "#agent/task.ts";
+import { PROXY_VARIABLES } from "#agent-job/pod-template.ts";
 import { VOLUME_MOUNT } from "#agent-job/target.ts";
-import { AUTH_KEYS, CREDENTIAL_KEYS, DESTINATION_VOLUME, KEY_FILE, MOUNTS, TLS_KEYS } from "#agent-job/volumes.ts";
+import {
+  AUTH_KEYS,
+  CREDENTIAL_KEYS,
+  DESTINATION_VOLUME,
+  IDENTITY_AUDIENCE,
+  IDENTITY_VOLUME,
+  KEY_FILE,
+  MOUNTS,
+  TLS_KEYS,
+} from "#agent-job/volumes.ts";
 import {
   BACKUP_LABEL,
   BASE_CONTAINER,
@@ -28,6 +38,7 @@ import { isConfinedPod, listOf } from "./confinement.ts";
 
 const isJob = "variables.resource == 'jobs'";
 
+const VARIABLES = [TASK_VARIABLE, ...Object.values(PROXY_VARIABLES)];
 const CREDENTIALS = Object.values(CREDENTIAL_KEYS).flatMap(({ must, may }) => [...must, ...may]);
 
 /**
@@ -41,7 +52,9 @@ const PLACES: Readonly<Record<string, { readonly path: string; readonly keys?: r
   credentials: { path: MOUNTS.credentials, keys: [...new Set(CREDENTIALS)] },
   [SOURCE_TLS_VOLUME]: { path: MOUNTS.sourceTLS, keys: TLS_KEYS },
   "source-auth": { path: MOUNTS.sourceAuth, keys: AUTH_KEYS },
+  [IDENTITY_VOLUME]: { path: MOUNTS.identity },
 };
+const isIdentity = `volume.?projected.?sources.orValue([]).size() == 1 && volume.projected.sources.all(source, source.?serviceAccountToken.?audience.orValue('') == '${IDENTITY_AUDIENCE}')`;
 const ENCRYPTION = { name: "encryption", path: MOUNTS.encryption };
 const PATHS = mapOf({ ...PLACES, [ENCRYPTION.name]: ENCRYPTION }, ({ path }) => `'${path}'`);
 const KEYS = mapOf(PLACES, ({ keys = [] }) => listOf(keys));
@@ -116,9 +129,9 @@ export function jobValidations(image: string, repositories: readonly string[]): 
     {
       expression: made(
         `${ALL}.all(each, each.?envFrom.orValue([]).size() == 0` +
-          ` && each.?env.orValue([]).all(one, one.name == '${TASK_VARIABLE}' && !has(one.valueFrom)))`,
+          ` && each.?env.orValue([]).all(one, one.name in ${listOf(VARIABLES)} && !has(one.valueFrom)))`,
       ),
-      message: `the environment of pods of the operator's Jobs is ${TASK_VARIABLE}, which holds no secret, and nothing else`,
+      message: `the environment of pods of the operator's Jobs is ${VARIABLES.join(", ")}, which hold no secret, and nothing else`,
     },
     {
       // Under another file name a key could pass for a password, and be sent to the server in the task. The data volume
@@ -126,12 +139,13 @@ export function jobValidations(image: string, repositories: readonly string[]): 
       expression: made(
         `pod.?volumes.orValue([]).all(volume, volume.name in ${listOf([DATA_VOLUME, DESTINATION_VOLUME])}` +
           " ? has(volume.persistentVolumeClaim) || has(volume.emptyDir)" +
+          ` : volume.name == '${IDENTITY_VOLUME}' ? ${isIdentity}` +
           " : has(volume.projected) && volume.projected.?sources.orValue([]).all(source, has(source.secret) && source.secret.?items.orValue([]).size() > 0" +
           ` && !${isAuthoritys("source.secret.name")}` +
           ` && source.secret.items.all(item, volume.name == '${ENCRYPTION.name}' ? item.path == '${KEY_FILE}' : (item.path == item.key && item.key in ${KEYS}[?volume.name].orValue([])))))`,
       ),
       message:
-        "pods of the operator's Jobs mount claims, empty volumes, and of Secrets only keys that a backup needs. The files have the keys' names, and no Secret is a CA's",
+        "pods of the operator's Jobs mount claims, empty volumes, a token for no API server, and of Secrets only keys that a backup needs. The files have the keys' names, and no Secret is a CA's",
     },
     {
       // With a subPath a key could become a file of any name.

@@ -34,6 +34,7 @@ export const LABELS: readonly Row[] = [
   [names.PEER_LABEL, "objects of a member", "the name of its EtcdPeer"],
   [names.QUARANTINE_LABEL, "claims", "`true`: the claim is quarantined."],
   [names.BACKUP_LABEL, "Jobs and their pods", "the name of their EtcdBackup"],
+  [names.DESTINATION_CLAIM_LABEL, "pods of backups", "a fingerprint of the ReadWriteOnce claim that they mount"],
   [names.RESTORE_LABEL, "Jobs and their pods", "the name of their EtcdRestore"],
   [names.SCHEDULE_LABEL, "EtcdBackups", "the EtcdBackupSchedule that made it. Without the label retention ignores it."],
   [names.USER_LABEL, "Secrets of an EtcdUser", "its name"],

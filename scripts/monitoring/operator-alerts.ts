@@ -141,7 +141,7 @@ const CLUSTER_ALERTS: readonly Alert[] = [
     severity: "critical",
     for: "1m",
     expr: 'max (etcd_operator_backups_verified{status="False"}) > 0',
-    summary: "A backup was restored for verification and found wrong.",
+    summary: "A backup is damaged, or could not be verified for a day.",
     description: "{{ $value }} existing EtcdBackups have the condition Verified with the status False.",
   },
   {

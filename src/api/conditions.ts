@@ -219,7 +219,7 @@ export const BACKUP_REASONS = {
     "The object was fetched and restored into an etcd, which has the member's data; the message states what was compared.",
   VerificationFailed:
     "The etcd that was restored from the object does not have the member's data; the message states what differs.",
-  RestoreToolFailed: "etcdutl could not restore the object to a data directory; the message quotes it.",
+  RestoreToolFailed: "etcdutl rejects the checksum of the stored snapshot; the message quotes it.",
   NoSuchObject: "The object no longer exists.",
   AuthEnabled: "Authentication is enabled in the snapshot, so the etcd that is restored from it answers no queries.",
   DeletingObject: "The stored object is being deleted.",

@@ -1,10 +1,7 @@
 import type { BackupReason } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 
-/**
- * Reasons that prove a defect of the stored object. All other reasons come from a node, a store or a key, and prove
- * nothing about the object.
- */
+/** Reasons that prove a defect of the stored object. */
 const WRONG_DATA: readonly string[] = [
   "VerificationFailed",
   "SnapshotCorrupt",
@@ -12,10 +9,15 @@ const WRONG_DATA: readonly string[] = [
   "NoSuchObject",
 ] satisfies readonly BackupReason[];
 
+/** Whether the reason proves a defect of the stored object, and not of a node, a store or a key. */
+export function provesDefect(reason: string): boolean {
+  return WRONG_DATA.includes(reason);
+}
+
 /** Condition with the defect that a verification found in the backup's object; `undefined` when none is known. */
 export function defectOf({ status }: Pick<EtcdBackup, "status">) {
   return status?.conditions?.find(
-    ({ type, status: is, reason }) => type === "Verified" && is === "False" && WRONG_DATA.includes(reason),
+    ({ type, status: is, reason }) => type === "Verified" && is === "False" && provesDefect(reason),
   );
 }
 

@@ -62,8 +62,8 @@ export const APPLIED_HASH_ANNOTATION = `${GROUP}/applied-hash`;
  */
 export const REVISION_ANNOTATION = `${GROUP}/revision`;
 /**
- * Set on the client Service: which labels and annotations come from `spec.clientService.metadata`, as JSON. The
- * operator removes a listed key that the spec no longer has. It leaves all other keys alone.
+ * Set on the client Service: which labels, annotations and fields come from `spec.clientService`, as JSON. The operator
+ * removes a listed one that the spec no longer has. It leaves all others alone.
  */
 export const METADATA_KEYS_ANNOTATION = `${GROUP}/metadata-keys`;
 /** Set on claims: identity of the member and its cluster. A claim outlives all other objects of its member. */
@@ -198,6 +198,8 @@ export const BACKUP_LABEL = `${GROUP}/backup-name`;
 export const AGENT_CONTAINER = "agent";
 /** Set to "true" on a claim: backups may be stored on it. */
 export const BACKUP_DESTINATION_LABEL = `${GROUP}/backup-destination`;
+/** Set on pods that mount a ReadWriteOnce claim as destination, with a fingerprint of its name: one node mounts it. */
+export const DESTINATION_CLAIM_LABEL = `${GROUP}/destination-claim`;
 /**
  * Set to "true" on a Secret with a certificate from outside the operator: EtcdClusters may mount it, and members may
  * present its certificate.

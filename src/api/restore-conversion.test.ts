@@ -39,6 +39,7 @@ const store = fc.oneof(
 );
 const source = fc.oneof(
   fc.constant({ backupName: "nightly" }),
+  fc.constant({ backupName: "nightly", encryption: { keySecretRef: { name: "old", key: "key" } } }),
   fc.tuple(store, encryption).map(([where, key]) => ({ object: { ...where, encryption: key } })),
 );
 const cluster = fc.record(

@@ -131,6 +131,15 @@ test("deleteJob: deletes the Job with its uid as precondition, and its pods with
   expect(written).toMatchObject({ kind: "deleted", ref, uid: job.metadata.uid });
 });
 
+test("deletePod: deletes the pod with its uid as precondition", async () => {
+  const { pods } = attempt(snapshot, "running");
+  const { requests, written } = await requestsOf({ do: "deletePod", pod: pods[0]! }, snapshot);
+  const { uid } = pods[0]!.metadata;
+  const ref = { namespace: "foo", name: "nightly-abcde" };
+  expect(requests).toEqual([{ verb: "delete", of: "pods", what: ref, options: { preconditions: { uid } } }]);
+  expect(written).toMatchObject({ kind: "deleted", ref, uid });
+});
+
 test.each<[BackupStep["do"], readonly string[], readonly string[]]>([
   ["holdBackup", ["example.com/mine"], ["example.com/mine", OBJECT_FINALIZER]],
   ["releaseBackup", ["example.com/mine", OBJECT_FINALIZER], ["example.com/mine"]],

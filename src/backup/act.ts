@@ -17,7 +17,7 @@ import { controllerOf, JOBS, PODS } from "#kube/kinds.ts";
 import { liveOf } from "#kube/live.ts";
 import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
-import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
+import { deleteJob, deletePod, patchFinalizers, stored } from "#runtime/writes.ts";
 
 /** Kubernetes calls with which this controller writes. */
 export type BackupWrites = Pick<KubeClient, "get" | "list" | "create" | "replace" | "patch" | "delete">;
@@ -53,6 +53,8 @@ export async function actOnBackup(
       return await createDeletionJob(kube, step.job, snapshot, signal);
     case "deleteJob":
       return await deleteJob(kube, step.job, signal);
+    case "deletePod":
+      return await deletePod(kube, step.pod, signal);
   }
 }
 

@@ -53,3 +53,14 @@ test("a labelled claim can be a destination, and a bucket needs no claim", () =>
   const bucket = backup({ stage: "new", with: { namesake: available() } });
   expect([memberClaimText(bucket), lackOfClaim(bucket)]).toEqual([undefined, undefined]);
 });
+
+test("a claim for a single pod is refused as the destination of an archive, and not of snapshots", () => {
+  const claim = destinationClaim();
+  const given = { claim: { ...claim, spec: { ...claim.spec, accessModes: ["ReadWriteOncePod"] } } as typeof claim };
+  expect(lackOfClaim(on(given))).toBeUndefined();
+  const archive = backup({ stage: "new", spec: { ...ON_VOLUME, archive: {} }, with: given });
+  expect(lackOfClaim(archive)).toMatchObject({
+    reason: "ClaimNotAllowed",
+    message: expect.stringContaining("ReadWriteOncePod. With spec.archive it must be ReadWriteMany or ReadWriteOnce"),
+  });
+});

@@ -42,6 +42,12 @@ export function lackOfClaim(snapshot: BackupSnapshot): Lack | undefined {
     const message = `${FIELD} is ${claimName}, which this namespace does not have`;
     return { reason: "ClaimNotAllowed", message };
   }
+  // An archive's pod never ends, so no pod that takes a snapshot would ever start.
+  const { accessModes: modes = [] } = claim.spec ?? {};
+  if (backup.spec.archive !== undefined && modes.length === 1 && modes[0] === "ReadWriteOncePod") {
+    const message = `${FIELD} is ${claimName}, which has the access mode ReadWriteOncePod. With spec.archive it must be ReadWriteMany or ReadWriteOnce. The archive's pod mounts the claim permanently, together with the pods that take snapshots`;
+    return { reason: "ClaimNotAllowed", message };
+  }
   if (claim.metadata.labels?.[BACKUP_DESTINATION_LABEL] === "true") return undefined;
   const how = `kubectl label persistentvolumeclaim ${claimName} ${BACKUP_DESTINATION_LABEL}=true`;
   const message = `${FIELD} is ${claimName}, which is not labelled as a backup destination; if it is one, run: ${how}`;

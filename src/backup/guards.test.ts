@@ -35,6 +35,7 @@ const STEPS: { readonly [Kind in BackupStep["do"]]: Extract<BackupStep, { do: Ki
   createVerificationJob: { do: "createVerificationJob", job: verificationJob(snapshot, target, IMAGE, "etcd:v3") },
   createDeletionJob: { do: "createDeletionJob", job: deletionJob(snapshot, target, IMAGE) },
   deleteJob: { do: "deleteJob", job },
+  deletePod: { do: "deletePod", pod: pods[0]! },
 };
 function isVerified(status: "True" | "False" | "Unknown") {
   const condition = { type: "Verified", status, reason: "Verified", message: "", observedGeneration: 1 };
@@ -48,6 +49,9 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["deleting a Job of the backup", snapshot, STEPS.deleteJob, "allowed"],
     ["deleting a foreign Job", snapshot, { do: "deleteJob", job: theirs }, "forbidden"],
     ["deleting a Job of an earlier backup of this name", snapshot, { do: "deleteJob", job: owned({ uid: "old" }) }, "forbidden"],
+    ["deleting a pod of its Job", backup({ with: { taking: { job, pods } } }), STEPS.deletePod, "allowed"],
+    ["deleting a pod of a foreign Job", backup({ with: { taking: { job: theirs, pods } } }), STEPS.deletePod, "forbidden"],
+    ["deleting a pod of another Job", backup({ stage: "new" }), STEPS.deletePod, "forbidden"],
     ["deleting a Job that another object controls", snapshot, { do: "deleteJob", job: owned({ controller: false }) }, "forbidden"],
   ],
   "once-only": [
@@ -120,6 +124,7 @@ const JUDGED_BY: Readonly<Record<BackupStep["do"], readonly string[]>> = {
   createVerificationJob: ["asked-to-verify", "claim-consents"],
   createDeletionJob: ["asked-to-delete", "claim-consents"],
   deleteJob: ["own-only"],
+  deletePod: ["own-only"],
 };
 testJudged(
   BACKUP_GUARDS,

@@ -11,6 +11,7 @@ import {
   mayKeepObject,
 } from "#backup/snapshot.ts";
 import type { BackupGuard, BackupStep } from "#backup/step.ts";
+import { controllerOf } from "#kube/kinds.ts";
 
 /** What the Job created by a kind of step does with the object. A kind that is missing here does not compile. */
 const JOB = {
@@ -20,12 +21,19 @@ const JOB = {
   createVerificationJob: "reads",
   createDeletionJob: "deletes",
   deleteJob: "none",
+  deletePod: "none",
 } as const satisfies Record<BackupStep["do"], string>;
 
-/** Refuses to delete a Job of another owner. */
+/** Refuses to delete a Job of another owner, or its pod. */
 const ownOnly: BackupGuard = {
   name: "own-only",
   forbids(snapshot, step) {
+    if (step.do === "deletePod") {
+      const jobs = [snapshot.taking, snapshot.verifying, snapshot.removing].flatMap((each) => each?.job ?? []);
+      const job = jobs.find(({ metadata }) => metadata.uid === controllerOf(step.pod)?.uid);
+      if (job !== undefined && isOwned(snapshot, job)) return undefined;
+      return `pod ${step.pod.metadata.name} does not belong to a Job of this backup`;
+    }
     if (step.do !== "deleteJob" || isOwned(snapshot, step.job)) return undefined;
     return `Job ${step.job.metadata.name} does not belong to this backup`;
   },

@@ -19,12 +19,14 @@ import {
   removal,
   verification,
   verified,
+  withProxy,
 } from "#kit/snapshots/etcd-backup.ts";
 import { planText } from "#kit/tables/plan-text.ts";
 import type { Job } from "#kube/kinds.ts";
 
 function stepText(step: BackupStep): string {
-  return "job" in step ? `${step.do} ${step.job.metadata.name}` : step.do;
+  if ("job" in step) return `${step.do} ${step.job.metadata.name}`;
+  return "pod" in step ? `${step.do} ${step.pod.metadata.name}` : step.do;
 }
 
 const DELETE = { deletionPolicy: "Delete" };
@@ -36,6 +38,7 @@ const STARTED = { phase: "BackingUp", startTime: "2026-01-01T12:00:00Z" } as con
 const NOTHING = { ...MADE, nothingStored: true } as const;
 const KEEP = { [KEEP_OBJECT_ANNOTATION]: "true" };
 const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 const job = attempt(backup(), "running").job;
 
 /** Being deleted, and held until its object is deleted. */
@@ -51,6 +54,24 @@ function withJob(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
   };
 }
 
+function requestedADayBefore(snapshot: BackupSnapshot): BackupSnapshot {
+  const verification = { startTime: "2025-12-31T12:00:00Z" };
+  return { ...snapshot, backup: { ...snapshot.backup, status: { ...snapshot.backup.status, verification } } };
+}
+
+/** A backup with a Job that ended some time ago, by the status. */
+function endedBefore(ms: number, status: object = {}, verifying?: BackupSnapshot["verifying"]): BackupSnapshot {
+  const completionTime = new Date(backup().takenAtMs - ms).toISOString();
+  const given = {
+    phase: "Completed" as const,
+    objectKey: "k",
+    completionTime,
+    verification: { completionTime },
+    ...status,
+  };
+  return backup({ stage: "succeeded", status: given, with: { verifying } });
+}
+
 function later(snapshot: BackupSnapshot, ms: number): BackupSnapshot {
   return { ...snapshot, takenAtMs: snapshot.takenAtMs + ms };
 }
@@ -64,6 +85,13 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
 const overdue = { job: attempt(backup(), "failed").job, pods: [] };
 const membersClaim = destinationClaim({ [CLUSTER_LABEL]: "my-etcd" });
 /** The deletion Job has this metadata. */
+/** Its deletion was requested this long before the fixture's time. */
+function requestedEarlier(snapshot: BackupSnapshot, ms: number): BackupSnapshot {
+  const { metadata } = snapshot.backup;
+  const deletionTimestamp = new Date(Date.parse(metadata.deletionTimestamp!) - ms).toISOString();
+  return { ...snapshot, backup: { ...snapshot.backup, metadata: { ...metadata, deletionTimestamp } } };
+}
+
 function ofRemoval(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
   const { job, pods } = snapshot.removing!;
   return { ...snapshot, removing: { pods, job: { ...job, metadata: { ...job.metadata, ...metadata } } as Job } };
@@ -178,6 +206,8 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "shows why the deletion failed and how to keep the object instead", given: failedRemoval, expect: "warn: await-deletion", because: /NoSpace: the bucket is full; to delete the EtcdBackup and keep s3:.*keep-object/ },
   { name: "keeps a failed deletion Job for ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_001), expect: "warn: await-deletion" },
   { name: "deletes a failed deletion Job after ten minutes to retry it", given: later(failedRemoval, 10 * MINUTE - 2_000), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "waits longer after each failed deletion: as long as the deletion has been requested", given: requestedEarlier(later(failedRemoval, 60 * MINUTE - 5_000), 60 * MINUTE), expect: "warn: await-deletion" },
+  { name: "retries a deletion that was requested days ago every two hours", given: requestedEarlier(later(failedRemoval, 120 * MINUTE), 9 * DAY), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
   { name: "does not replace a deletion Job that is still running", given: later(removing("running"), 20 * MINUTE), expect: "wait: await-deletion" },
   { name: "does not delete a deletion Job that is already being deleted", given: begin(failedRemoval).apply(ofRemoval, { deletionTimestamp: "2026-01-01T12:10:00Z" }).apply(later, 20 * MINUTE).snapshot, expect: "warn: await-deletion" },
   { name: "never deletes a foreign deletion Job", given: begin(failedRemoval).apply(ofRemoval, { ownerReferences: [] }).apply(later, 20 * MINUTE).snapshot, expect: "warn: await-deletion" },
@@ -216,7 +246,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "warns that no deletion Job can be created without the agent's image", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be created for it" },
   { name: "creates the verification Job of a completed backup", given: verified(), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup", because: /^spec.verification.mode is Restore: s3:.* is restored to a throw-away etcd and compared$/ },
-  { name: "reports a failed verification when the object's etcd release is unknown", given: verified({ status: { object: undefined } as never }), expect: "warn: await-verification", because: /^the object failed its verification: AgentFailed: the etcd release/ },
+  { name: "reports a failed verification when the object's etcd release is unknown", given: verified({ status: { object: undefined } as never }), expect: "warn: await-verification", because: /^the object could not be verified: AgentFailed: the etcd release/ },
   { name: "does not verify an object on an unlabelled claim", given: verified({ spec: ON_VOLUME }), expect: "warn: await-verification", because: "claimName is backups" },
   { name: "does not verify an object without the agent's image", given: verified({ with: { agentImage: undefined } }), expect: "warn: await-verification", because: "--agent-image" },
   { name: "does not verify an object at an invalid destination", given: verified({ stage: "new", spec: { destination: {} } }), expect: "warn: await-verification", because: "SpecRefused: spec.destination is empty" },
@@ -225,6 +255,28 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "warns when the verification Job's pod cannot be created", given: { ...verifying("made"), warnings: ["quota"] }, expect: "warn: await-verification", because: "the pod of Job verify-0123456789-uid-of-backup cannot be created: quota" },
   { name: "reports that the object is verified", given: verifying("succeeded"), expect: "wait: await-verification", because: "7 keys" },
   { name: "reports that the object failed its verification", given: verifying("failed", { verify: [2, failure("VerificationFailed", "no")] }), expect: "warn: await-verification", because: "the object failed its verification: VerificationFailed: no" },
+  { name: "waits ten minutes before it repeats a verification that proved nothing", given: later(verifying("failed", { etcdutl: [137, ""] }), 10 * MINUTE - 3_000), expect: "warn: await-verification", because: "etcdutl ended with exit code 137 (Error); the next attempt is at 2026-01-01T12:09:58Z" },
+  { name: "repeats a verification that proved nothing", given: later(verifying("failed", { etcdutl: [137, ""] }), 10 * MINUTE), expect: "retry-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "waits for the end of a failed Job that is being deleted", given: later(ofVerification(verifying("failed", { etcdutl: [137, ""] }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), 10 * MINUTE), expect: "warn: await-verification" },
+  { name: "does not repeat a verification that could not run for a day", given: requestedADayBefore(verifying("failed", { etcdutl: [137, ""] })), expect: "warn: await-verification", because: "the object could not be verified: AgentFailed: etcdutl ended with exit code 137 (Error); the object could not be verified for 24 hours" },
+  { name: "completes a backup in a pod with an added container that runs on", given: backup({ with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "wait: backup-completed" },
+  { name: "ends the Job of a completed backup in a pod with an added container", given: backup({ status: { phase: "Completed" }, with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "stop-job: deleteJob nightly" },
+  { name: "ends the Job with an added container before the object of a deleted backup is deleted", given: going({ stage: "new", with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "stop-backup: deleteJob nightly" },
+  { name: "ends a pod in which the agent has failed and an added container runs on", given: backup({ with: { taking: withProxy(attempt(backup(), "failed")) } }), expect: "end-pod: deletePod nightly-abcde", because: "the agent in pod nightly-abcde has failed, and container istio-proxy runs on; the pod is deleted, so that its Job tries again" },
+  { name: "ends the pod of a verification in which an added container runs on", given: { ...verified(), verifying: withProxy(verification(verified(), "failed", { verify: [1, "killed"] })) }, expect: "end-pod: deletePod verify-0123456789-uid-of-backup-abcde" },
+  { name: "verifies an object in a pod with an added container", given: { ...verified(), verifying: withProxy(verification(verified(), "succeeded")) }, expect: "wait: await-verification", because: "7 keys" },
+  { name: "ends the Job of a verification that has ended in a pod with an added container", given: { ...verifying("made", undefined, "True"), verifying: withProxy(verification(verified(), "succeeded")) }, expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "ends the pod of a failed deletion in which an added container runs on", given: { ...removing("failed"), removing: withProxy(removing("failed").removing!) }, expect: "end-pod: deletePod delete-0123456789-uid-of-backup-abcde" },
+  { name: "removes the finalizer when the object is deleted by a pod with an added container", given: { ...removing("succeeded"), removing: withProxy(removing("succeeded").removing!) }, expect: "release-backup: releaseBackup" },
+  { name: "leaves the pod of a foreign Job alone", given: withJob(backup({ with: { taking: withProxy(attempt(backup(), "failed")) } }), { ownerReferences: [] }), expect: "warn: job-taken" },
+  { name: "keeps the Jobs of an ended backup for almost a day", given: endedBefore(DAY - 1), expect: "settled" },
+  { name: "deletes the Job of a backup that ended a day ago", given: endedBefore(DAY), expect: "clear-jobs: deleteJob nightly" },
+  { name: "deletes the Job of a backup that failed a day ago", given: endedBefore(DAY, { phase: "Failed" }), expect: "clear-jobs: deleteJob nightly" },
+  { name: "deletes the Job of a verification that ended a day ago", given: { ...endedBefore(DAY, {}, verification(verified(), "succeeded")), taking: undefined }, expect: "clear-jobs: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "never deletes a foreign Job with the name of an ended backup's", given: withJob(endedBefore(DAY), { ownerReferences: [] }), expect: "settled" },
+  { name: "does not delete a Job again that is being deleted", given: withJob(endedBefore(DAY), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
+  { name: "keeps the Job of an ended backup without a recorded key", given: endedBefore(DAY, { objectKey: undefined }), expect: "settled" },
+  { name: "keeps the Job of an ended backup without a time", given: backup({ stage: "succeeded", status: { phase: "Completed" } }), expect: "settled" },
   { name: "does nothing for a verified backup", given: verifying("succeeded", undefined, "True"), expect: "settled" },
   { name: "deletes the active Job of a failed verification", given: verifying("made", undefined, "False"), expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
   { name: "does not delete a verification Job that is already being deleted", given: ofVerification(verifying("made", undefined, "False"), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
@@ -247,6 +299,11 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
     }
   });
 }
+
+test("backup plan: an ended backup is looked at again when its first Job is to be deleted", () => {
+  expect(planBackup(endedBefore(DAY - 5_000))).toEqual({ next: "settled", recheckAfterMs: 5_000 });
+  expect(planBackup({ ...endedBefore(DAY - 5_000), taking: undefined })).toEqual({ next: "settled" });
+});
 
 test("backup plan: no verification rule defers a step when no verification is pending", () => {
   const quiet = [verified({ spec: { verification: { mode: "None" } } }), verifying("succeeded", undefined, "True")];

@@ -9,9 +9,9 @@ import {
   stopDeletion,
 } from "#backup/rules/deletion.ts";
 import { awaitImage, awaitJob, createJob, holdBackup, jobTaken, renewJob } from "#backup/rules/job.ts";
-import { backupCompleted, backupFailed, ended, stopJob } from "#backup/rules/life.ts";
+import { backupCompleted, backupFailed, clearJobs, ended, endPod, stopJob } from "#backup/rules/life.ts";
 import { awaitClaim, awaitSource } from "#backup/rules/source.ts";
-import { awaitVerification, stopVerification, verifyObject } from "#backup/rules/verification.ts";
+import { awaitVerification, retryVerification, stopVerification, verifyObject } from "#backup/rules/verification.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupRule, BackupStep } from "#backup/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
@@ -23,12 +23,15 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   releaseBackup, // Before `deleteObject`: there may be nothing to delete.
   retryDeletion, // Before the next Job of this name is created.
   deleteObject,
+  endPod, // Before every wait for a Job: the Job waits for the end of its pod.
   awaitDeletion, // After everything that deletes the object.
   deleting, // Before everything that creates: nothing is created for an EtcdBackup that is being deleted.
   stopJob, // Before `ended`.
   stopVerification, // Before `ended`, too.
+  retryVerification, // Before `awaitVerification`.
   verifyObject, // Before `awaitVerification`, which waits for the Job that this rule creates.
   awaitVerification, // Before `ended`: the status still gets the result of the verification.
+  clearJobs, // Before `ended`, which leaves the backup alone.
   ended, // Before everything that starts work.
   backupCompleted,
   backupFailed, // Before every wait: a failed backup waits for nothing.

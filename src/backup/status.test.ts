@@ -7,7 +7,16 @@ import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { kstatusOf } from "#kit/kstatus.ts";
-import { agentPod, attempt, backup, goodTarget, removal, verification, verified } from "#kit/snapshots/etcd-backup.ts";
+import {
+  agentPod,
+  attempt,
+  backup,
+  goodTarget,
+  removal,
+  STORED,
+  verification,
+  verified,
+} from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 import type { Plan, Rest } from "#runtime/decide.ts";
 
@@ -125,6 +134,9 @@ test("a completed backup's status has its completion time and the stored object"
     },
   });
   expect(statusOf(snapshot).object).not.toHaveProperty("key");
+  const object = { ...STORED, encrypted: true, keyID: "0a1b2c3d" };
+  const encrypted = backup({ stage: "succeeded", report: { ok: true, kind: "backup", object } });
+  expect(statusOf(encrypted).object).toMatchObject({ encrypted: true, keyID: "0a1b2c3d" });
   expect(conditionsOf(snapshot)).toEqual({
     Complete: "True Completed",
     Failed: "False Completed",
@@ -225,25 +237,29 @@ describe("verification status", () => {
     expect(statusOf({ ...given, verifying: theirs }).verification).toEqual({ startTime: "2026-01-01T12:00:00Z" });
   });
 
-  test("shows a refused Job creation, and fails after it was refused for ten minutes", () => {
-    const refused = (snapshot: BackupSnapshot, triedForMs = 0) =>
+  test("shows a refused Job creation, and fails a day after the request", () => {
+    const refused = (snapshot: BackupSnapshot) =>
       statusOf(
         snapshot,
-        planBackup(snapshot, () => ({ because: "quota", forMs: 1_000, triedForMs, isBrief: false })),
+        planBackup(snapshot, () => ({ because: "quota", forMs: 1_000, isBrief: false })),
       );
     expect(refused(given).conditions).toMatchObject([
       { status: "Unknown", reason: "StepRefused", message: "verify-object: quota" },
     ]);
-    const verification = { startTime: "2026-01-01T11:50:00Z" };
-    const late = {
+    const since = (startTime: string): BackupSnapshot => ({
       ...given,
-      backup: { ...given.backup, status: { ...given.backup.status, verification } },
-    } as BackupSnapshot;
-    expect(refused(late, 599_999).conditions).toMatchObject([{ status: "Unknown", reason: "StepRefused" }]);
-    expect(refused(late, 600_000)).toMatchObject({
+      backup: { ...given.backup, status: { ...given.backup.status, verification: { startTime } } },
+    });
+    const almost = refused(since("2025-12-31T12:00:01Z"));
+    expect(almost.conditions).toMatchObject([{ status: "Unknown", reason: "StepRefused" }]);
+    expect(refused(since("2025-12-31T12:00:00Z"))).toMatchObject({
       verification: { completionTime: "2026-01-01T12:00:00Z" },
       conditions: [
-        { status: "False", reason: "StepRefused", message: "verify-object: quota; it was waited for 10 minutes" },
+        {
+          status: "False",
+          reason: "StepRefused",
+          message: "verify-object: quota; the object could not be verified for 24 hours",
+        },
       ],
     });
   });

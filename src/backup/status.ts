@@ -78,7 +78,11 @@ function progressOf({ backup, progress }: BackupSnapshot): Pick<EtcdBackupStatus
 
 function storedOf(object: NonNullable<Verdict["object"]>): StoredBackup {
   const { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted } = object;
-  return { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted };
+  const { keyID } = object;
+  return {
+    ...{ bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted },
+    ...(keyID === undefined ? {} : { keyID }),
+  };
 }
 
 /** Reasons of waits that do not time out, by rule. Other waits get the reason of the verdict. */
@@ -157,7 +161,7 @@ function withVerification(
   const seen = verificationOf(snapshot);
   if (seen === undefined) return before;
   const refusal = seen.status === "Unknown" ? refusalIn(plan) : undefined;
-  const told = refusal === undefined ? seen : verificationAfterRefusal(snapshot, refusal, refusal.triedForMs);
+  const told = refusal === undefined ? seen : verificationAfterRefusal(snapshot, refusal);
   const { status, reason, message, revision, keys }: Verification = told;
   const now = rfc3339(snapshot.takenAtMs);
   const { jobName, startTime = now } = before.verification ?? {};

@@ -1,5 +1,5 @@
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import type { Draft, Job } from "#kube/kinds.ts";
+import type { Draft, Job, Pod } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
 /** Steps of this controller: one write each. */
@@ -11,7 +11,9 @@ export type BackupStep =
   | { readonly do: "createJob"; readonly job: Draft<Job> }
   | { readonly do: "createVerificationJob"; readonly job: Draft<Job> }
   | { readonly do: "createDeletionJob"; readonly job: Draft<Job> }
-  | { readonly do: "deleteJob"; readonly job: Job };
+  | { readonly do: "deleteJob"; readonly job: Job }
+  /** Deletes a pod of a Job; the Job creates the next one. */
+  | { readonly do: "deletePod"; readonly pod: Pod };
 
 export type BackupRule = Rule<BackupSnapshot, BackupStep>;
 export type BackupGuard = Guard<BackupSnapshot, BackupStep>;
@@ -28,5 +30,7 @@ export function targetTextOf(step: BackupStep): string {
       return step.job.metadata.name;
     case "deleteJob":
       return step.job.metadata.uid;
+    case "deletePod":
+      return step.pod.metadata.uid;
   }
 }

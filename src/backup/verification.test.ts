@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { etcdImageOf, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
+import { etcdImageOf, nextAttemptMs, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
 import {
   available,
   backup,
@@ -15,6 +15,7 @@ import {
 import type { Job, Pod } from "#kube/kinds.ts";
 
 const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 const given = verified();
 const CORRUPT = failure("SnapshotCorrupt", "a byte has changed");
 const DIFFERENT = failure("VerificationFailed", "6 of 7 keys are there");
@@ -54,18 +55,27 @@ test.each<[string, BackupSnapshot, string, string | RegExp]>([
   ["is Unknown for a minute when the Job has ended before its pod is observed", { ...given, verifying: { ...verification(given, "succeeded"), pods: [] } }, "Unknown Verifying", "its Job has ended; the report of its pod is awaited"],
   ["is False when the object is corrupt", during("failed", { fetch: [2, CORRUPT] }), "False SnapshotCorrupt", "a byte has changed"],
   ["is False when the restored data differs", during("failed", { verify: [2, DIFFERENT] }), "False VerificationFailed", "6 of 7 keys are there"],
-  ["is False when etcdutl fails, with its output", during("failed", { etcdutl: [1, " no snapshot \n"] }), "False RestoreToolFailed", "no snapshot"],
-  ["is False when etcdutl fails without output, with its exit code", during("failed", { etcdutl: [137, ""] }), "False RestoreToolFailed", "etcdutl ended with code 137 (Error)"],
-  ["is False when the agent ends without a report", during("failed", { verify: [1, "killed"] }), "False AgentFailed", /its pod left no report: container verify ended/],
-  ["is False without the agent's reason when the reason is not of a verification", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
-  ["is False without the agent's reason when the reason is of a replay", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "False AgentFailed", /left no report/],
-  ["is False when the pod of a failed Job is gone for a minute", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "False AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
-  ["is False after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "the pod of Job verify-0123456789-uid-of-backup is not created yet; it was waited for 10 minutes"],
+  ["is False when etcdutl rejects the checksum, with its output", during("failed", { etcdutl: [1, "Error: expected sha256 [1], got [2]\n"] }), "False RestoreToolFailed", "Error: expected sha256 [1], got [2]"],
+  ["is False when etcdutl finds no checksum", during("failed", { etcdutl: [1, "Error: snapshot missing hash but --skip-hash-check=false"] }), "False RestoreToolFailed", /missing hash/],
+  ["is Unknown when the container runtime cannot start etcdutl, with a path that has sha256", during("failed", { etcdutl: [128, "open /blobs/sha256/ab: expected sha256 file"] }), "Unknown AgentFailed", /exit code 128/],
+  ["is Unknown when etcdutl is killed", during("failed", { etcdutl: [137, ""] }), "Unknown AgentFailed", "etcdutl ended with exit code 137 (Error); the next attempt is at 2026-01-01T12:09:58Z"],
+  ["is Unknown when etcdutl lacks room", during("failed", { etcdutl: [1, "Error: no space left on device\n"] }), "Unknown AgentFailed", /exit code 1 \(Error\): Error: no space left on device; the next attempt is at/],
+  ["is Unknown when the agent ends without a report", during("failed", { verify: [1, "killed"] }), "Unknown AgentFailed", /its pod left no report: container verify ended.*; the next attempt/],
+  ["is Unknown when the store did not answer", during("failed", { fetch: [1, failure("StoreUnreachable", "no answer")] }), "Unknown StoreUnreachable", /no answer; the next attempt/],
+  ["is Unknown when the store rejects the credentials", during("failed", { fetch: [2, failure("WrongCredentials", "expired")] }), "Unknown WrongCredentials", /expired; the next attempt/],
+  ["is False when the object is gone", during("failed", { fetch: [2, failure("NoSuchObject", "no object")] }), "False NoSuchObject", "no object"],
+  ["is Unknown without the agent's reason when the reason is not of a verification", during("failed", { verify: [2, failure("DataExists", "no")] }), "Unknown AgentFailed", /left no report/],
+  ["is Unknown without the agent's reason when the reason is of a replay", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "Unknown AgentFailed", /left no report/],
+  ["is Unknown when the pod of a failed Job is gone for a minute", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "Unknown AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
+  ["is Unknown for a day while a verification cannot run", since(DAY - 1, during("failed", { etcdutl: [137, ""] })), "Unknown AgentFailed", /the next attempt/],
+  ["is False after a day in which no verification could run", since(DAY, during("failed", { etcdutl: [137, ""] })), "False AgentFailed", "etcdutl ended with exit code 137 (Error); the object could not be verified for 24 hours"],
+  ["is Unknown without a pod for a Job that is younger than a day", since(2 * DAY, during("made")), "Unknown PodPending", "the pod of Job verify-0123456789-uid-of-backup is not created yet"],
+  ["is False after a day without a pod", later(since(DAY, during("made")), DAY), "False PodPending", /not created yet; the object could not be verified for 24 hours/],
   ["is Unknown when a foreign Job has the name", ofForeignJob(), "Unknown NameTaken", /^Job verify-\S+ has another owner$/],
-  ["is False when a foreign Job has the name for ten minutes", since(10 * MINUTE, ofForeignJob()), "False NameTaken", /waited for 10 minutes/],
+  ["is False when a foreign Job has the name for a day", since(DAY, ofForeignJob()), "False NameTaken", /for 24 hours/],
   ["is Unknown when the destination claim is not labelled", onVolume, "Unknown ClaimNotAllowed", /claimName is backups/],
-  ["is Unknown when the destination claim is not labelled for almost ten minutes", since(10 * MINUTE - 1, onVolume), "Unknown ClaimNotAllowed", /claimName/],
-  ["is False when the destination claim is not labelled for ten minutes", since(10 * MINUTE, onVolume), "False ClaimNotAllowed", /waited for 10 minutes/],
+  ["is Unknown when the destination claim is not labelled for almost a day", since(DAY - 1, onVolume), "Unknown ClaimNotAllowed", /claimName/],
+  ["is False when the destination claim is not labelled for a day", since(DAY, onVolume), "False ClaimNotAllowed", /for 24 hours/],
   ["is Unknown until the Job is created when the destination claim is labelled", { ...onVolume, claim: destinationClaim() }, "Unknown Verifying", "its Job is created next"],
   ["is False when the etcd release of the object is unknown", ofUnknownRelease, "False AgentFailed", /the etcd release of the backup is unknown/],
   ["is Unknown when the operator does not know its image", { ...given, agentImage: undefined }, "Unknown Waiting", /--agent-image/],
@@ -120,12 +130,39 @@ test("a backup without spec.verification, or with a final result, has no verific
   expect(verificationOf(over("Unknown"))).toMatchObject({ reason: "Verifying" });
 });
 
-test("a refused Job creation fails the verification after ten minutes", () => {
+test("a Job that the API server refuses is awaited for a day", () => {
   const lack = { reason: "StepRefused", message: "quota" } as const;
-  // Earlier waits do not count.
-  const late = since(100 * MINUTE, given);
-  expect(verificationAfterRefusal(late, lack, 10 * MINUTE - 1)).toEqual({ status: "Unknown", ...lack });
-  expect(verificationAfterRefusal(late, lack, 10 * MINUTE)).toMatchObject({ status: "False", reason: "StepRefused" });
+  expect(verificationAfterRefusal(since(DAY - 1, given), lack)).toEqual({ status: "Unknown", ...lack });
+  expect(verificationAfterRefusal(since(DAY, given), lack)).toMatchObject({ status: "False", reason: "StepRefused" });
+});
+
+describe("a verification that proved nothing", () => {
+  const killed = during("failed", { etcdutl: [137, ""] });
+  const failedMs = Date.parse("2026-01-01T11:59:58Z");
+  const requested = (ms: number) => since(killed.takenAtMs - failedMs + ms, killed);
+
+  test("is repeated after ten minutes at first, and then after as long as it was tried", () => {
+    expect(nextAttemptMs(requested(0))).toBe(failedMs + 10 * MINUTE);
+    expect(nextAttemptMs(requested(10 * MINUTE))).toBe(failedMs + 10 * MINUTE);
+    expect(nextAttemptMs(requested(60 * MINUTE))).toBe(failedMs + 60 * MINUTE);
+  });
+
+  test("is not repeated while its Job runs, by a foreign Job, after its end, or after a proven defect", () => {
+    const foreign = ofForeignJob().verifying!;
+    const { verifying } = killed;
+    const timeless = { ...verifying!.job, status: { conditions: [{ type: "Failed", status: "True" }] } } as Job;
+    const all = [
+      given,
+      during("running"),
+      during("succeeded"),
+      during("failed", { fetch: [2, CORRUPT] }),
+      { ...killed, verifying: { ...verifying!, job: { ...verifying!.job, metadata: foreign.job.metadata } } },
+      { ...killed, verifying: { ...verifying!, job: timeless } },
+      { ...killed, verifying: { ...verifying!, pods: [] } },
+      { ...killed, backup: { ...killed.backup, spec: backup().backup.spec } },
+    ];
+    expect(all.map(nextAttemptMs)).toEqual(all.map(() => undefined));
+  });
 });
 
 test("the verification's etcd is of the object's release, from the cluster's image repository", () => {
@@ -135,4 +172,18 @@ test("the verification's etcd is of the object's release, from the cluster's ima
   expect(etcdImageOf({ ...given, cluster: { ...mirrored, spec } })).toBe("mirror.example/etcd:v3.6.16");
   expect(etcdImageOf({ ...given, cluster: undefined })).toBe("registry.example/etcd:v3.6.16");
   expect(etcdImageOf(ofUnknownRelease)).toBeUndefined();
+});
+
+test("the verification's etcd is the cluster's image by digest while it has the object's release", () => {
+  const cluster = available();
+  const digest = `sha256:${"0".repeat(64)}`;
+  const of = (version: string, backup = given.backup) => {
+    const spec = { ...cluster.spec, version, image: { digest } } as typeof cluster.spec;
+    return etcdImageOf({ ...given, backup, cluster: { ...cluster, spec } });
+  };
+  expect(of("3.6.16")).toBe(`registry.example/etcd@${digest}`);
+  expect(of("3.6.17")).toBe("registry.example/etcd:v3.6.16");
+  const podTemplate = { spec: { serviceAccountName: "backup" } };
+  const withIdentity = { ...given.backup, spec: { ...given.backup.spec, podTemplate } };
+  expect(of("3.6.16", withIdentity)).toBe("registry.example/etcd:v3.6.16");
 });

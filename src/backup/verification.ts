@@ -1,8 +1,8 @@
 import { type FailureReason, isOfReplay, type ReplayFailureReason } from "#agent/report.ts";
 import {
   type Attempted,
+  endedAtMs,
   failedBecause,
-  idleSince,
   isReportDue,
   lastEnded,
   reportedFailure,
@@ -13,13 +13,14 @@ import {
 } from "#agent-job/job-state.ts";
 import { endText } from "#agent-job/pod-trouble.ts";
 import type { BackupReason } from "#api/conditions.ts";
+import { provesDefect } from "#api/defect.ts";
 import { ETCDUTL_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
 import { type BackupSnapshot, isOwned, isToBeVerified } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
 import { troubleOf } from "#backup/trouble.ts";
-import { PATIENCE_MS } from "#backup/verdict.ts";
+import { rfc3339 } from "#base/timestamp.ts";
 import { lastLine } from "#kube/words.ts";
 
 /** Result of the stored object's verification so far. */
@@ -28,6 +29,22 @@ export interface Verification extends Lack {
   readonly revision?: string;
   readonly keys?: number;
 }
+
+// When is an object called wrong?
+//   Only if the agent reports a defect of its data, or etcdutl rejects its checksum. A node, quota, store or key that
+//   keeps a verification from running proves nothing about the object: the verification is tried again.
+
+/**
+ * Time since the request during which a verification that cannot run is tried again, in milliseconds. If smaller, a
+ * store that is away for a night leaves backups unverified. If larger, retention keeps more: a backup with
+ * a pending verification displaces no older one.
+ */
+export const VERIFY_WITHIN_MS = 24 * 3_600_000;
+/**
+ * Least pause after a failed Job, in milliseconds; its pods have tried five times. Later pauses are as long as the time
+ * since the request: 10, 20, 40 minutes and so on.
+ */
+const LEAST_PAUSE_MS = 10 * 60_000;
 
 /** State of the verification; `undefined` when spec.verification.mode is not Restore, there is no object, or it is over. */
 export function verificationOf(snapshot: BackupSnapshot): Verification | undefined {
@@ -52,24 +69,39 @@ export function verificationOf(snapshot: BackupSnapshot): Verification | undefin
   return lack === undefined ? { ...VERIFYING, message: "its Job is created next" } : awaited(snapshot, lack);
 }
 
+/** State when the API server refuses the Job, for example because of a quota. */
+export function verificationAfterRefusal(snapshot: BackupSnapshot, lack: Lack): Verification {
+  return awaited(snapshot, lack);
+}
+
 /**
- * Result when the Job is refused: pending up to PATIENCE_MS, since users can fix the cause. @param triedForMs how long
- * the Job has been refused
+ * When the failed Job of a verification that proved nothing is replaced, in milliseconds since 1970; `undefined` when
+ * it is not.
  */
-export function verificationAfterRefusal(snapshot: BackupSnapshot, lack: Lack, triedForMs: number): Verification {
-  return awaited(snapshot, lack, snapshot.takenAtMs - triedForMs);
+export function nextAttemptMs(snapshot: BackupSnapshot): number | undefined {
+  const { verifying } = snapshot;
+  if (!isToBeVerified(snapshot) || verifying === undefined || !isOwned(snapshot, verifying.job)) return undefined;
+  if (stateOf(verifying.job) !== "failed" || isReportDue(snapshot, verifying)) return undefined;
+  if (provesDefect(failureOf(verifying).reason)) return undefined;
+  const failedMs = endedAtMs(verifying.job);
+  if (Number.isNaN(failedMs)) return undefined;
+  return failedMs + Math.max(LEAST_PAUSE_MS, failedMs - startMs(snapshot));
 }
 
 const VERIFYING = { status: "Unknown", reason: "Verifying" } as const;
 
 /**
  * Image of the etcd release that was backed up, from the cluster's own repository; `undefined` when the release is
- * unknown.
+ * unknown. While the cluster has that release, it is the cluster's own image.
  */
 export function etcdImageOf({ backup, cluster, imageRepository }: BackupSnapshot): string | undefined {
   const version = backup.status?.object?.etcdVersion;
-  const repository = cluster?.spec.image?.repository ?? imageRepository;
-  return version === undefined ? undefined : `${repository}:v${version}`;
+  if (version === undefined) return undefined;
+  const { repository = imageRepository, digest } = cluster?.spec.image ?? {};
+  // With a cloud identity, only releases of known repositories may run.
+  const hasIdentity = (backup.spec.podTemplate?.spec?.serviceAccountName ?? "default") !== "default";
+  const isSame = digest !== undefined && cluster?.spec.version === version && !hasIdentity;
+  return isSame ? `${repository}@${digest}` : `${repository}:v${version}`;
 }
 
 function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
@@ -78,18 +110,31 @@ function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
     const trouble = troubleOf(snapshot, verifying, VERIFIERS);
     if (trouble === undefined || trouble.reason === "BackingUp")
       return { ...VERIFYING, message: "the object is fetched and restored to a throw-away etcd" };
-    return awaited(snapshot, trouble, idleSince(verifying, VERIFIERS));
+    return awaited(snapshot, trouble, "", Date.parse(verifying.job.metadata.creationTimestamp ?? ""));
   }
-  // The result is final.
   if (isReportDue(snapshot, verifying))
     return { ...VERIFYING, message: "its Job has ended; the report of its pod is awaited" };
-  if (state === "failed") return failed(failureOf(verifying));
+  if (state === "failed") {
+    const failure = failureOf(verifying);
+    if (provesDefect(failure.reason)) return failed(failure);
+    const nextMs = nextAttemptMs(snapshot);
+    const next = nextMs === undefined ? "" : `; the next attempt is at ${rfc3339(nextMs)}`;
+    return awaited(snapshot, failure, next);
+  }
   const report = reportOf(verifying, VERIFY_CONTAINER);
   const message = "the data is right; its pod's report, which describes what was compared, is lost";
   if (report?.ok !== true || report.kind !== "verify") return { status: "True", reason: "Verified", message };
   const { revision, keys } = report;
   return { status: "True", reason: "Verified", message: report.message, revision, keys };
 }
+
+/**
+ * Output of etcdutl when the snapshot does not match etcd's checksum, or has none:
+ * https://github.com/etcd-io/etcd/blob/v3.6.16/etcdutl/snapshot/v3_snapshot.go
+ */
+const REJECTED = /expected sha256|snapshot missing hash/;
+/** Exit code of etcdutl after such a failure. Container runtimes have others, and paths with sha256 in their messages. */
+const REFUSAL_CODE = 1;
 
 /** Why it failed, from the report of the agent or the output of etcdutl. */
 function failureOf({ job, pods }: Attempted): Lack {
@@ -98,12 +143,14 @@ function failureOf({ job, pods }: Attempted): Lack {
     return { reason: report.reason, message: report.message };
   const last = lastEnded(pods);
   const [tool] = last === undefined ? [] : statusesOf(last, [ETCDUTL_CONTAINER]);
-  const { exitCode = 0, message, reason } = tool?.state?.terminated ?? {};
-  if (exitCode !== 0)
-    return {
-      reason: "RestoreToolFailed",
-      message: lastLine(message ?? "") ?? `etcdutl ended with code ${exitCode} (${reason})`,
-    };
+  const { exitCode = 0, message = "", reason } = tool?.state?.terminated ?? {};
+  if (exitCode !== 0) {
+    const line = lastLine(message);
+    if (exitCode === REFUSAL_CODE && line !== undefined && REJECTED.test(line))
+      return { reason: "RestoreToolFailed", message: line };
+    const how = `etcdutl ended with exit code ${exitCode} (${reason})`;
+    return { reason: "AgentFailed", message: line === undefined ? how : `${how}: ${line}` };
+  }
   const because = failedBecause(job);
   const how =
     last === undefined ? `Job ${job.metadata.name}: ${because.message} (${because.reason})` : endText(last, VERIFIERS);
@@ -119,13 +166,19 @@ function failed({ reason, message }: Lack, more = ""): Verification {
   return { status: "False", reason: reason satisfies BackupReason, message: message + more };
 }
 
-/** @param sinceMs by default the first observation recorded in the status; NaN never times out */
-function awaited(snapshot: BackupSnapshot, lack: Lack, sinceMs = startMs(snapshot)): Verification {
-  return snapshot.takenAtMs - sinceMs >= PATIENCE_MS
-    ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
-    : { status: "Unknown", ...lack };
+/**
+ * Pending, or given up after VERIFY_WITHIN_MS.
+ * @param next added to the message while it is pending
+ * @param jobMs creation of an active Job: an operator that was away for a day does not end a young Job
+ */
+function awaited(snapshot: BackupSnapshot, lack: Lack, next = "", jobMs = Number.NaN): Verification {
+  const sinceMs = Number.isNaN(jobMs) ? startMs(snapshot) : Math.max(startMs(snapshot), jobMs);
+  if (snapshot.takenAtMs - sinceMs < VERIFY_WITHIN_MS)
+    return { status: "Unknown", reason: lack.reason, message: lack.message + next };
+  return failed(lack, `; the object could not be verified for ${VERIFY_WITHIN_MS / 3_600_000} hours`);
 }
 
+/** When the operator first saw the request, by the status. */
 function startMs({ backup, takenAtMs }: BackupSnapshot): number {
   const { startTime } = backup.status?.verification ?? {};
   return startTime === undefined ? takenAtMs : Date.parse(startTime);

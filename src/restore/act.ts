@@ -15,7 +15,7 @@ import {
 } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
-import { deleteClaim, deleteJob, patchFinalizers, patchMetadata, stored } from "#runtime/writes.ts";
+import { deleteClaim, deleteJob, deletePod, patchFinalizers, patchMetadata, stored } from "#runtime/writes.ts";
 
 /** Kubernetes calls with which this controller writes. */
 export type RestoreWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
@@ -44,6 +44,8 @@ export async function actOnRestore(
       return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "deleteJob":
       return await deleteJob(kube, step.job, signal);
+    case "deletePod":
+      return await deletePod(kube, step.pod, signal);
     case "tellClaim":
       await needUntaken(kube, snapshot, signal);
       return await patchMetadata(kube, PERSISTENT_VOLUME_CLAIMS, step.claim, { annotations: step.annotations }, signal);

@@ -8,6 +8,7 @@ import {
   foreignClaim,
   jobOf,
   restore,
+  restorePod,
   succeeded,
   withMember,
 } from "#kit/snapshots/etcd-restore.ts";
@@ -35,6 +36,7 @@ const STEPS: { readonly [Kind in RestoreStep["do"]]: Extract<RestoreStep, { do: 
   createClaim: { do: "createClaim", claim: restoredClaim(running, "restored-0") },
   createJob: { do: "createJob", job, member: "restored-0" },
   deleteJob: { do: "deleteJob", job },
+  deletePod: { do: "deletePod", pod: restorePod(job, "Running", []) },
   tellClaim: { do: "tellClaim", claim, annotations },
   deleteClaim: { do: "deleteClaim", claim },
   createCluster: { do: "createCluster", cluster: restoredCluster(running) },
@@ -56,6 +58,8 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
   "own-only": [
     ["deleting a Job of the restore", running, STEPS.deleteJob, "allowed"],
     ["deleting a foreign Job", running, { do: "deleteJob", job: theirs }, "forbidden"],
+    ["deleting a pod of its Job", running, STEPS.deletePod, "allowed"],
+    ["deleting a pod of a foreign Job", withMember(running, 0, { filling: { job: theirs, pods: [] } }), STEPS.deletePod, "forbidden"],
     ["deleting a claim of the restore", running, STEPS.deleteClaim, "allowed"],
     ["deleting a claim of an earlier restore", running, { do: "deleteClaim", claim: foreign }, "forbidden"],
     ["identifying a claim of the restore", running, STEPS.tellClaim, "allowed"],
@@ -182,6 +186,7 @@ const JUDGED_BY: Readonly<Record<RestoreStep["do"], readonly string[]>> = {
   createClaim: ["once-only", "held-first", "never-over"],
   createJob: ["once-only", "never-over"],
   deleteJob: ["own-only"],
+  deletePod: ["own-only"],
   tellClaim: ["own-only", "identified-last"],
   deleteClaim: ["own-only", "unclaimed-data"],
   createCluster: ["once-only", "whole-only"],

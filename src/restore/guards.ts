@@ -1,5 +1,6 @@
+import { controllerOf } from "#kube/kinds.ts";
 import { lackOfPlace } from "#restore/place.ts";
-import { isWhole } from "#restore/pods.ts";
+import { fillingOf, isWhole } from "#restore/pods.ts";
 import {
   hasEnded,
   isComplete,
@@ -27,17 +28,23 @@ const MAKES = {
   createClaim: "place",
   createJob: "place",
   deleteJob: "nothing",
+  deletePod: "nothing",
   tellClaim: "nothing",
   deleteClaim: "nothing",
   createCluster: "cluster",
 } as const satisfies Record<RestoreStep["do"], string>;
 
-/** Refuses to delete a Job, or to change or delete a claim, of another owner. */
+/** Refuses to delete a Job or its pod, or to change or delete a claim, of another owner. */
 const ownOnly: RestoreGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     if (step.do === "deleteJob" && !isOwned(snapshot, step.job))
       return `Job ${step.job.metadata.name} does not belong to this restore`;
+    if (step.do === "deletePod") {
+      const jobs = snapshot.members.flatMap((member) => fillingOf(snapshot, member)?.job ?? []);
+      if (!jobs.some(({ metadata }) => metadata.uid === controllerOf(step.pod)?.uid))
+        return `pod ${step.pod.metadata.name} does not belong to a Job of this restore`;
+    }
     if ((step.do === "tellClaim" || step.do === "deleteClaim") && !isOurs(snapshot, step.claim))
       return `claim ${step.claim.metadata.name} does not belong to this restore`;
     return undefined;

@@ -37,3 +37,12 @@ test("an EtcdBackup is restored from its status URL, with the key and Secrets of
   expect(keySecretRef).toEqual({ name: "e", key: "key" });
   expect(wanted).toEqual({ backupUID: backup.metadata.uid, sha256: "ab" });
 });
+
+test("a restore of an EtcdBackup may name another key than the EtcdBackup", () => {
+  const backup = sourceBackup({}, { encryption: { keySecretRef: { name: "replaced", key: "key" } } });
+  const source = { backupName: backup.metadata.name, encryption: { keySecretRef: { name: "old", key: "key" } } };
+  const snapshot = restore({ stage: "new", spec: { source }, with: { backup } });
+  expect(goodObject(snapshot).keySecretRef).toEqual({ name: "old", key: "key" });
+  expect(secretNamesOf(snapshot)).toContain("old");
+  expect(secretNamesOf(snapshot)).not.toContain("replaced");
+});

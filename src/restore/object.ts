@@ -21,10 +21,14 @@ export function objectOf(snapshot: RestoreSnapshot): SourceObject | string {
   const { backup } = snapshot;
   return backup === undefined
     ? `spec.source.backupName is ${source.backupName}, and this namespace has no such EtcdBackup`
-    : ofBackup(backup);
+    : ofBackup(backup, source.encryption);
 }
 
-function ofBackup({ metadata, spec, status }: EtcdBackup): SourceObject | string {
+/** @param encryption another key than that of the EtcdBackup */
+function ofBackup(
+  { metadata, spec, status }: EtcdBackup,
+  encryption: EtcdBackupSpec["encryption"] = spec.encryption,
+): SourceObject | string {
   const { objectKey = "", objectURL = "" } = status ?? {};
   const target = targetAt(spec.destination, {
     keyFor: () => objectKey,
@@ -33,7 +37,7 @@ function ofBackup({ metadata, spec, status }: EtcdBackup): SourceObject | string
   if (typeof target === "string") return `EtcdBackup ${metadata.name}: ${target}`;
   const sha256 = status?.object?.sha256;
   const expect = { backupUID: metadata.uid, ...(sha256 === undefined ? {} : { sha256 }) };
-  return { target, expect, ...keyOf(spec.encryption) };
+  return { target, expect, ...keyOf(encryption) };
 }
 
 function ofObject({ url, encryption, ...stores }: StoredSnapshot): SourceObject | string {

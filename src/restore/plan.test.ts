@@ -6,7 +6,7 @@ import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { begin } from "#kit/snapshots/begin.ts";
 import { admitting } from "#kit/snapshots/cluster-network.ts";
-import { destinationClaim } from "#kit/snapshots/etcd-backup.ts";
+import { destinationClaim, withProxy } from "#kit/snapshots/etcd-backup.ts";
 import {
   BY_URL,
   broughtWith,
@@ -59,6 +59,13 @@ function later(snapshot: RestoreSnapshot, ms: number): RestoreSnapshot {
 /** Result of the backup's verification. */
 function verdict(status: "True" | "False", reason: string) {
   return { type: "Verified", status, reason, message: "a key differs" };
+}
+
+const GIB = 1024 ** 3;
+
+/** An EtcdBackup with a snapshot of this size. */
+function sized(bytes: number): EtcdBackup {
+  return sourceBackup({ object: { ...sourceBackup().status!.object!, bytes } });
 }
 
 /** The backup is being deleted and held by its finalizer. */
@@ -197,6 +204,10 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "fails when a claim is lost before the cluster is created", given: withMember(restore({ stage: "told" }), 2, { claim: undefined }), expect: "warn: restore-failed", because: "ClaimLost: claim restored-2 is gone, before its cluster existed" },
   { name: "waits for an EtcdBackup that is running", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } }), expect: "wait: await-source", because: "EtcdBackup nightly is still running" },
   { name: "waits without limit for an EtcdBackup that is running", given: later(restore({ stage: "new", status: STARTED, with: { backup: sourceBackup({ phase: "BackingUp" }) } }), 100 * MINUTE), expect: "wait: await-source" },
+  { name: "fills a claim in a pod with an added container that runs on", given: withMember(restore({ stage: "filled" }), 1, { filling: withProxy(succeeded(job)) }), expect: "identify-claims: tellClaim restored-0" },
+  { name: "ends a Job that has filled its claim in a pod with an added container", given: withMember(identified(3), 1, { filling: withProxy(succeeded(job)) }), expect: "end-job: deleteJob 1" },
+  { name: "ends a pod in which the agent has failed and an added container runs on", given: withMember(running, 1, { filling: withProxy(failed(job, [ended(0), ended(0), ended(1, "killed")])) }), expect: "end-pod: deletePod" },
+  { name: "ends the Job of a given up restore in a pod with an added container", given: withMember(restore({ status: FAILED_NOW }), 0, { filling: withProxy(succeeded(jobOf(running, running.members[0]!))) }), expect: "stop-jobs: deleteJob 0" },
   { name: "waits for a missing EtcdBackup", given: restore({ stage: "new", with: { backup: undefined } }), expect: "warn: await-source", because: "this namespace has no EtcdBackup nightly" },
   { name: "fails when the EtcdBackup is missing for ten minutes", given: later(restore({ stage: "new", status: STARTED, with: { backup: undefined } }), 10 * MINUTE), expect: "warn: restore-failed", because: /^BackupNotFound: .*; it was waited for 10 minutes$/ },
   { name: "refuses the EtcdBackup of an archive, which holds no snapshot and never completes", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }, ARCHIVE) } }), expect: "warn: restore-failed", because: "SpecRefused: spec.source.backupName is nightly, which archives changes and has no snapshot; name a Completed EtcdBackup of the same cluster and destination" },
@@ -210,6 +221,12 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "refuses the EtcdBackup of a later minor release", given: restore({ stage: "new", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.7.1" } }) } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.1" },
   { name: "refuses a snapshot of a later release as soon as it is fetched", given: withMember(restore({ spec: BY_URL }), 1, { filling: { job, pods: [restorePod(job, "Pending", [ended(0, broughtWith({ etcdVersion: "3.7.0", hasManifest: false })), { running: {} }])] } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.0; it must be that minor release or a later one" },
   { name: "refuses a snapshot of a later release, whatever etcdutl reports", given: withMember(restore({ spec: BY_URL }), 1, { filling: failed(job, [ended(0, broughtWith({ etcdVersion: "4.0.0" })), ended(1, "Error: odd")]) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 4.0.0" },
+  { name: "refuses the EtcdBackup of a database as large as the default quota", given: restore({ stage: "new", with: { backup: sized(2 * GIB) } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.backendQuota is not set: the database may have 2147483648 bytes, and the snapshot has 2147483648, so etcd would refuse every write. Set spec.clusterTemplate.spec.etcd.backendQuota to mode Fixed" },
+  { name: "accepts the EtcdBackup of a database smaller than the default quota", given: restore({ stage: "new", with: { backup: sized(2 * GIB - 1) } }), expect: "hold-restore: holdRestore" },
+  { name: "accepts a large EtcdBackup with a larger quota", given: asking({ etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } } }, { backup: sized(3 * GIB) }), expect: "hold-restore: holdRestore" },
+  { name: "refuses an EtcdBackup that is larger than the quota in the spec", given: asking({ etcd: { backendQuota: { mode: "Fixed", size: "1Gi" } } }, { backup: sized(GIB + 1) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.backendQuota is Fixed 1Gi: the database may have 1073741824 bytes, and the snapshot has 1073741825" },
+  { name: "refuses an EtcdBackup that is larger than the quota for a small volume", given: asking({ storage: { size: "1Gi", accessModes: ["ReadWriteOnce"] } }, { backup: sized(GIB / 2) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.backendQuota is not set: the database may have 268435456 bytes" },
+  { name: "refuses a snapshot larger than the quota as soon as it is fetched", given: withMember(restore({ spec: BY_URL }), 1, { filling: { job, pods: [restorePod(job, "Pending", [ended(0, broughtWith({ bytes: 3 * GIB, hasManifest: false })), { running: {} }])] } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.backendQuota is not set: the database may have 2147483648 bytes, and the snapshot has 3221225472" },
   { name: "refuses a snapshot of a later release that the status records", given: restore({ stage: "claims", spec: BY_URL, status: { ...STARTED, snapshot: { key: "k", bytes: 1, sha256: "ab", revision: "1", hasManifest: false, etcdVersion: "3.7.0" } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.0" },
   { name: "accepts a snapshot of any release once all claims have their identity", given: identified(3, { status: { ...STARTED, snapshot: { key: "k", bytes: 1, sha256: "ab", revision: "1", hasManifest: false, etcdVersion: "3.7.0" } } }), expect: "create-cluster: createCluster restored" },
   { name: "annotates no claim with its identity while a cluster of the name is being created", given: restore({ stage: "filled", with: { cluster: { ...live, status: {} } } }), expect: "warn: restore-failed", because: "ClusterExists" },

@@ -1,5 +1,14 @@
 import { RESTORE_GUARDS } from "#restore/guards.ts";
-import { awaitClaims, createClaim, deleteClaims, fillClaim, identifyClaims, stopJobs } from "#restore/rules/claims.ts";
+import {
+  awaitClaims,
+  createClaim,
+  deleteClaims,
+  endJob,
+  endPod,
+  fillClaim,
+  identifyClaims,
+  stopJobs,
+} from "#restore/rules/claims.ts";
 import { awaitCluster, createCluster } from "#restore/rules/cluster.ts";
 import {
   clearJobs,
@@ -32,7 +41,9 @@ export const RESTORE_RULES: readonly RestoreRule[] = [
   holdRestore, // Before the first claim: without the finalizer nothing would delete it.
   createClaim, // Before the Jobs: their pods are scheduled with all claims in place.
   fillClaim,
+  endPod, // Before the wait for the Job, which waits for the end of its pod.
   awaitClaims, // The rules below apply once all claims are filled.
+  endJob, // Before the cluster: its pods need the claims.
   createCluster,
   awaitCluster,
 ];

@@ -5,6 +5,7 @@ import { defectOf } from "#api/defect.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { isOlderMinor, isRelease } from "#etcd/version.ts";
+import { DEFAULT_QUOTA, quotaBytes } from "#peer/desired/etcd-options.ts";
 import { objectOf } from "#restore/object.ts";
 import { broughtBy, filledWith, fillingOf, isFilled } from "#restore/pods.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
@@ -66,7 +67,7 @@ function lackOfData(backup: EtcdBackup): Lack | undefined {
 
 /** Why a cluster cannot start with the fetched snapshot; `undefined` when it can. */
 export function lackOfSnapshot(snapshot: RestoreSnapshot): Lack | undefined {
-  return lackOfRelease(snapshot) ?? lackOfSameness(snapshot);
+  return lackOfRelease(snapshot) ?? lackOfQuota(snapshot) ?? lackOfSameness(snapshot);
 }
 
 /**
@@ -81,6 +82,31 @@ function lackOfRelease(snapshot: RestoreSnapshot): Lack | undefined {
   const from = releases.find((each) => each !== undefined && isRelease(each) && isOlderMinor(version, each));
   if (from === undefined) return undefined;
   const message = `spec.clusterTemplate.spec.version is ${version}, and the snapshot is of etcd ${from}; it must be that minor release or a later one`;
+  return { reason: "SpecRefused", message, isFinal: true };
+}
+
+/**
+ * Refuses a snapshot as large as the quota of the members: etcd would raise NOSPACE at the first write. The size of an
+ * EtcdBackup is known before anything is created; that of another object once an agent has fetched it.
+ */
+function lackOfQuota(snapshot: RestoreSnapshot): Lack | undefined {
+  const { restore, backup, members } = snapshot;
+  const { spec } = restore.spec.clusterTemplate;
+  const brought = broughtTo(snapshot).map(({ bytes }) => bytes);
+  const bytes = Math.max(
+    0,
+    ...[backup?.status?.object?.bytes, ...brought, restore.status?.snapshot?.bytes].map((n) => n ?? 0),
+  );
+  const quotas = members.map(({ claim }) => {
+    const capacity = claim?.status?.capacity?.storage;
+    return quotaBytes(spec, capacity === undefined ? undefined : String(capacity)) ?? DEFAULT_QUOTA;
+  });
+  const quota = quotas.find((each) => bytes >= each);
+  if (quota === undefined) return undefined;
+  const { mode, size } = spec.etcd?.backendQuota ?? {};
+  const field = "spec.clusterTemplate.spec.etcd.backendQuota";
+  const is = mode === undefined ? `${field} is not set` : `${field} is ${mode}${size === undefined ? "" : ` ${size}`}`;
+  const message = `${is}: the database may have ${quota} bytes, and the snapshot has ${bytes}, so etcd would refuse every write. Set ${field} to mode Fixed with a larger size, and storage.size to at least twice that`;
   return { reason: "SpecRefused", message, isFinal: true };
 }
 

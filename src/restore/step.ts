@@ -1,5 +1,5 @@
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import type { Draft, Job, PersistentVolumeClaim } from "#kube/kinds.ts";
+import type { Draft, Job, PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
@@ -12,6 +12,8 @@ export type RestoreStep =
   | { readonly do: "createClaim"; readonly claim: Draft<PersistentVolumeClaim> }
   | { readonly do: "createJob"; readonly job: Draft<Job>; readonly member: string }
   | { readonly do: "deleteJob"; readonly job: Job }
+  /** Deletes a pod of a Job; the Job creates the next one. */
+  | { readonly do: "deletePod"; readonly pod: Pod }
   /** Annotates a claim with the identity of its cluster and member. */
   | {
       readonly do: "tellClaim";
@@ -36,6 +38,8 @@ export function targetTextOf(step: RestoreStep): string {
       return step.job.metadata.name;
     case "deleteJob":
       return step.job.metadata.uid;
+    case "deletePod":
+      return step.pod.metadata.uid;
     case "tellClaim":
     case "deleteClaim":
       return step.claim.metadata.uid;

@@ -9,6 +9,7 @@ import {
   etcdOf,
   isDeleting,
   isSettled,
+  isVerified,
   madeAtMs,
   revisionOf,
   type ScheduleSnapshot,
@@ -71,6 +72,7 @@ function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]
     atMs: madeAtMs(backup),
     etcd: etcdOf(backup),
     revision: revisionOf(backup),
+    isVerified: isVerified(backup),
   }));
   const kept = keptOf(stored, { ...rules, ...(archive && { archiveFor: archive.keepFor }) }, timeZone);
   const because =

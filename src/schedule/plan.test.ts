@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { failureIn } from "#agent/failure.ts";
+import { BACKUP_REASONS, type BackupReason } from "#api/conditions.ts";
 import { DRY_RUN_ANNOTATION, SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
@@ -8,11 +10,14 @@ import { planText } from "#kit/tables/plan-text.ts";
 import { archiveFor, backupFor } from "#schedule/desired/backup.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
+import { repeatAtMs } from "#schedule/retries.ts";
+import { runsOf } from "#schedule/runs.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import { scheduleStatus } from "#schedule/status.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
 const HOUR = 3_600_000;
+const MINUTE = 60_000;
 
 function stepText(step: ScheduleStep): string {
   return `${step.do} ${step.backup.metadata.name}`;
@@ -37,6 +42,33 @@ function otherwise(cluster: ReturnType<typeof source>): typeof cluster {
 const keepLast = { retention: { keepLast: 1 } };
 const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const given = run(NOW - 2 * HOUR, { given: true });
+
+interface FailedRun {
+  /** When it was due. Default: noon. */
+  readonly ranMs?: number;
+  /** When it failed. Default: at once. */
+  readonly endedMs?: number;
+  readonly failed?: BackupReason;
+  readonly deleting?: boolean;
+  readonly more?: readonly EtcdBackup[];
+  readonly spec?: { readonly schedule?: string } & Readonly<Record<string, unknown>>;
+  readonly since?: string;
+  readonly cluster?: ScheduleSnapshot["cluster"];
+  readonly atMs?: number;
+}
+
+/** A schedule so many minutes after noon, when its latest run has failed. */
+function failedRun(minutes: number, given: FailedRun = {}): ScheduleSnapshot {
+  const { ranMs = NOW, endedMs = ranMs, failed = "StoreUnreachable", deleting = false, more = [], spec = {} } = given;
+  const made = run(ranMs, { failed, deleting });
+  const completionTime = Number.isNaN(endedMs) ? "soon" : rfc3339(endedMs);
+  const backups = [{ ...made, status: { ...made.status, completionTime } }, ...more];
+  const status = counted(spec, { lastScheduleTime: rfc3339(ranMs), runs: 3 });
+  const since = given.since ?? status.counted?.since ?? "";
+  const from = { counted: { schedule: "@hourly", timeZone: "UTC", ...status.counted, since } };
+  const { cluster, atMs = NOW + minutes * MINUTE } = given;
+  return schedule({ spec, backups, atMs, status: { ...status, ...from }, ...(cluster && { cluster }) });
+}
 
 /** A completed backup of the etcd that the archive describes. */
 const stored = (atMs: number) => run(atMs, { etcd: "a" });
@@ -144,6 +176,27 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "asleep: an earlier run that waited does not extend the deadline of the next", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}) }), expect: "settled" },
   { name: "orphaned: a mark of an earlier schedule with the same name is removed", given: due({ left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
   { name: "orphaned: a mark is removed when the schedule no longer exists", given: schedule({ deleting: true, left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
+  { name: "repeat: a run that failed for a reason that may pass is repeated after ten minutes", given: failedRun(10), expect: "create-backup: createBackup nightly-20260101-121000" },
+  { name: "repeat: a failed run is not repeated before ten minutes have passed", given: failedRun(10, { atMs: NOW + 10 * MINUTE - 1 }), expect: "settled" },
+  { name: "repeat: a failed run is not repeated when only a change can help", given: failedRun(10, { failed: "WrongCredentials" }), expect: "settled" },
+  { name: "repeat: a run that failed late is repeated after a pause that is as long", given: failedRun(40, { endedMs: NOW + 20 * MINUTE }), expect: "create-backup: createBackup nightly-20260101-124000" },
+  { name: "repeat: a failed repetition is repeated after the time since the run was due", given: failedRun(40, { ranMs: NOW + 10 * MINUTE, endedMs: NOW + 20 * MINUTE }), expect: "create-backup: createBackup nightly-20260101-124000" },
+  { name: "repeat: nothing is repeated when the next run is due before", given: failedRun(59, { endedMs: NOW + 30 * MINUTE }), expect: "settled" },
+  { name: "repeat: the next run is made instead of a repetition that was due before", given: failedRun(60), expect: "create-backup: createBackup nightly-20260101-130000" },
+  { name: "repeat: nothing is repeated after the deadline of the run", given: failedRun(20, { endedMs: NOW + 10 * MINUTE, spec: { startingDeadlineSeconds: 1_199 } }), expect: "settled" },
+  { name: "repeat: a run is repeated until the deadline of the run", given: failedRun(20, { endedMs: NOW + 10 * MINUTE, spec: { startingDeadlineSeconds: 1_200 } }), expect: "create-backup: createBackup nightly-20260101-122000" },
+  { name: "repeat: a repetition that could not be made within a minute is late by all of its delay", given: failedRun(20, { atMs: NOW + 21 * MINUTE + 2_000, endedMs: NOW + 10 * MINUTE, spec: { startingDeadlineSeconds: 1_200 } }), expect: "settled" },
+  { name: "repeat: a suspended schedule repeats nothing", given: failedRun(10, { spec: { suspend: true } }), expect: "settled" },
+  { name: "repeat: nothing from before an edit or the end of a suspension is repeated", given: failedRun(10, { since: rfc3339(NOW + MINUTE) }), expect: "settled" },
+  { name: "repeat: nothing is repeated while the cluster sleeps", given: failedRun(10, { cluster: ASLEEP }), expect: "settled" },
+  { name: "repeat: a failed run is repeated when the cluster wakes", given: failedRun(30, { cluster: source({}) }), expect: "create-backup: createBackup nightly-20260101-121000" },
+  { name: "repeat: a run that is being deleted is not repeated", given: failedRun(10, { deleting: true }), expect: "settled" },
+  { name: "repeat: a run with an invalid completion time is not repeated", given: failedRun(10, { endedMs: Number.NaN }), expect: "settled" },
+  { name: "repeat: a run that failed before it was due, by a wrong clock, is not repeated", given: failedRun(10, { endedMs: NOW - HOUR }), expect: "settled" },
+  { name: "repeat: only the latest run is repeated", given: failedRun(10, { more: [run(NOW + 5 * MINUTE)] }), expect: "settled" },
+  { name: "repeat: Forbid: a repetition waits while a backup is running", given: failedRun(10, { more: [active] }), expect: "wait: await-backup" },
+  { name: "repeat: the first run of an immediate schedule is repeated", given: failedRun(10, { ranMs: MADE_MS, endedMs: MADE_MS + MINUTE, atMs: MADE_MS + 11 * MINUTE, spec: { schedule: "0 0 1 6 *", immediate: true } }), expect: "create-backup: createBackup nightly-20251222-121100" },
+  { name: "repeat: failed repetitions count for the history limit", given: failedRun(15, { ranMs: NOW + 10 * MINUTE, spec: { failedBackupsHistoryLimit: 1 }, more: [run(NOW, { failed: "StoreUnreachable" })] }), expect: "delete-backup: deleteBackup nightly-20260101-120000" },
   { name: "a running backup is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
 ]; // biome-ignore format: a table
 
@@ -218,6 +271,57 @@ test("schedule plan: no run is verified while another verification runs", () => 
   expect([asked([before]), asked([during]), asked([{ ...after, spec: during.spec }])]).toEqual([true, false, true]);
   expect(asked([during], { backupTemplate: { spec: { ...TEMPLATE, verification: { mode: "Restore" } } } })).toBe(false);
   expect(asked([], { backupTemplate: { spec: { ...TEMPLATE, verification: { mode: "Restore" } } } })).toBe(true);
+});
+
+test("schedule plan: a repetition is verified like the run that it repeats, or when a verification is due", () => {
+  const modes = (["None", "Restore"] as const).flatMap((mode) =>
+    [9, 11].map((runs) => {
+      const snapshot = failedRun(10, { spec: { verification: { every: 11 } } });
+      const backups = snapshot.backups.map((each) => ({ ...each, spec: { ...each.spec, verification: { mode } } }));
+      const status = { ...snapshot.schedule.status, runs };
+      const plan = planSchedule({ ...snapshot, backups, schedule: { ...snapshot.schedule, status } });
+      return plan.next === "step" && plan.step.do === "createBackup" && plan.step.backup.spec?.verification?.mode;
+    }),
+  );
+  expect(modes).toEqual(["None", "Restore", "Restore", "Restore"]);
+});
+
+test("schedule plan: the next recheck is at the end of the pause before a run is repeated", () => {
+  expect(planSchedule(failedRun(1))).toEqual({ next: "settled", recheckAfterMs: 9 * MINUTE });
+  const late = failedRun(50, { endedMs: NOW + 35 * MINUTE });
+  expect(planSchedule(late)).toEqual({ next: "settled", recheckAfterMs: 10 * MINUTE });
+});
+
+test("schedule plan: a run is created because it is due, or because a failed run is repeated", () => {
+  expect(planSchedule(failedRun(60))).toMatchObject({ because: "a backup was due at 2026-01-01T13:00:00Z" });
+  const because = "EtcdBackup nightly-20260101-120000 has failed and is repeated";
+  expect(planSchedule(failedRun(10))).toMatchObject({ because });
+});
+
+test("schedule plan: while the store is away, pauses double until the next run is due", () => {
+  const spec = { schedule: "@daily" };
+  const midnight = NOW + 12 * HOUR;
+  const made: number[] = [];
+  let ranMs = NOW - 12 * HOUR;
+  for (;;) {
+    // Each attempt takes five minutes.
+    const given = { spec, ranMs, endedMs: ranMs + 5 * MINUTE, atMs: midnight };
+    const { nextMs } = runsOf({ ...failedRun(0, given), takenAtMs: ranMs + 5 * MINUTE });
+    if (nextMs === undefined || nextMs >= midnight) break;
+    made.push((nextMs - (NOW - 12 * HOUR)) / MINUTE);
+    ranMs = nextMs;
+  }
+  expect(made).toEqual([15, 40, 90, 190, 390, 790]);
+});
+
+test("schedule plan: every reason for which the agent tries again may pass", () => {
+  const due = NOW - HOUR;
+  const mayPass = (Object.keys(BACKUP_REASONS) as BackupReason[]).filter(
+    (failed) => repeatAtMs(run(due, { failed }), due) !== undefined,
+  );
+  const retried = (Object.keys(BACKUP_REASONS) as BackupReason[]).filter((reason) => failureIn(reason, "")?.retry);
+  expect(mayPass.filter((reason) => failureIn(reason, "")?.retry !== false)).toEqual(mayPass);
+  expect(mayPass).toEqual(expect.arrayContaining(retried));
 });
 
 test("schedule plan: a created backup has the template's spec, and the schedule's label and uid", () => {

@@ -42,6 +42,18 @@ describe("the retention keeps", () => {
     expect(kept(YEAR, retention)).toEqual(names);
   }); // biome-ignore format: a table
 
+  test("the latest verified backup of each etcd, too", () => {
+    const all = YEAR.map((each, n) => ({ ...each, isVerified: n < 2, etcd: n < 1 ? "b" : "a" }));
+    const verified = ["2025-12-31T22:30Z", "2026-01-15T03:00Z"];
+    expect(kept(all, { keepLast: 1 })).toEqual([...verified, "2026-02-03T03:00Z"]);
+    expect(
+      kept(
+        all.map((each) => ({ ...each, etcd: "a" })),
+        { keepLast: 1 },
+      ),
+    ).toEqual([verified[1], "2026-02-03T03:00Z"]);
+  });
+
   test.each<[string, number]>([
     ["1s", 1_000],
     ["1m", 60_000],

@@ -20,6 +20,8 @@ export interface Stored {
   readonly etcd: string;
   /** Revision up to which it is complete; 0 when unknown. */
   readonly revision: bigint;
+  /** Whether a verification found it right. */
+  readonly isVerified?: boolean;
 }
 
 /** How far back the archive reaches, as `spec.archive.keepFor`. */
@@ -27,7 +29,10 @@ interface Archived {
   readonly archiveFor?: string;
 }
 
-/** Names of the backups that are kept. They include the latest of each etcd by revision and by time. */
+/**
+ * Names of the backups that are kept. They include the latest of each etcd by revision and by time, and the latest
+ * verified one: all later ones may be damaged.
+ */
 export function keptOf(all: readonly Stored[], retention: Retention & Archived, timeZone: string): ReadonlySet<string> {
   const dayOf = onceEach(daysIn(timeZone));
   const kept = ORDERS.flatMap((newestFirst) => {
@@ -48,6 +53,7 @@ function keptOfOne(
   const keepForMs = keepFor === undefined ? -1 : spanOf(keepFor);
   return [
     ...group.slice(0, Math.max(1, keepLast)),
+    ...group.filter(({ isVerified }) => isVerified).slice(0, 1),
     ...group.filter(({ atMs }) => newestMs - atMs <= keepForMs),
     ...basesIn(group, newestMs, retention.archiveFor),
     ...lastOfEach(group, keepDaily, (ms) => dayOf(ms).day),

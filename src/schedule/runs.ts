@@ -2,7 +2,8 @@ import { dueTimeOf, scheduledBackupName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { type Calendar, calendarOf } from "#schedule/cron.ts";
-import { AHEAD_MS, isClusterAsleep, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { repeatAtMs } from "#schedule/retries.ts";
+import { AHEAD_MS, isClusterAsleep, isDeleting, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
 // How is each run made exactly once?
 //   The EtcdBackup's name contains its due time, so it can be created only once, also after a crash between two writes.
@@ -10,6 +11,9 @@ import { AHEAD_MS, isClusterAsleep, isOwned, madeAtMs, type ScheduleSnapshot } f
 // Which runs count as missed?
 //   Due times since the latest run, or since the schedule was edited or resumed. So an edit at ten does not make up for
 //   a new time at five. Of several missed runs the latest is made.
+// When is a failed run repeated?
+//   After a pause, if its reason may pass, and only before the next due time. A repetition is a run of its own: the time
+//   in its name is the end of the pause. So it is made once, and counts like the run that it repeats.
 // What if the clock is wrong?
 //   When it is set back, nothing is due before the latest run. A recorded run that lies more than a day ahead is
 //   ignored: waiting for it could take years.
@@ -28,7 +32,9 @@ export interface Runs {
   readonly missedMs: number | undefined;
   /** The latest run that waited, or waits, for its cluster to wake. */
   readonly heldMs: number | undefined;
-  /** Next due time. */
+  /** The failed latest run, when it is repeated: at dueMs, or before that at nextMs. */
+  readonly repeated: EtcdBackup | undefined;
+  /** Next due time, or the end of the pause before the failed run is repeated. */
   readonly nextMs: number | undefined;
   /** Start of counting; `undefined` while it is not recorded, or the schedule is suspended. */
   readonly sinceMs: number | undefined;
@@ -60,7 +66,7 @@ function countedRuns(seen: Seen): Runs {
   const calendar = calendarFor(seen);
   const sinceMs = sinceOf(seen);
   const recordedMs = believed(seen, schedule.status?.heldTime);
-  const none = { dueMs: undefined, missedMs: undefined, heldMs: recordedMs };
+  const none = { dueMs: undefined, missedMs: undefined, heldMs: recordedMs, repeated: undefined };
   if (typeof calendar === "string" || sinceMs === undefined)
     return { ...made, ...none, nextMs: undefined, sinceMs: undefined };
   const afterMs = Math.max(sinceMs, made.lastMs ?? sinceMs);
@@ -69,19 +75,51 @@ function countedRuns(seen: Seen): Runs {
   const pendingMs = latestMs !== undefined && latestMs > afterMs ? latestMs : undefined;
   const firstMs = spec.immediate && made.made === 0 ? madeAtMs(schedule) : undefined;
   if (isClusterAsleep(seen)) return { ...made, ...none, heldMs: pendingMs ?? firstMs ?? recordedMs, nextMs, sinceMs };
-  const lateMs = (spec.startingDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
   // A run that waited for its cluster to wake is not late: a cluster that sleeps at every due time would never be
   // backed up.
   const isHeld = recordedMs !== undefined && pendingMs !== undefined && pendingMs <= recordedMs;
-  const isMissed = pendingMs !== undefined && !isHeld && takenAtMs - pendingMs > lateMs;
+  const isMissed = pendingMs !== undefined && !isHeld && takenAtMs - pendingMs > lateMsOf(schedule);
+  const repetition = pendingMs === undefined ? repetitionOf(seen, made.lastMs, sinceMs, calendar) : undefined;
+  const isPausing = repetition !== undefined && repetition.atMs > takenAtMs;
   return {
     ...made,
-    dueMs: isMissed ? firstMs : (pendingMs ?? firstMs),
+    dueMs: (isMissed ? undefined : pendingMs) ?? firstMs ?? (isPausing ? undefined : repetition?.atMs),
     missedMs: isMissed ? pendingMs : undefined,
     heldMs: recordedMs,
-    nextMs,
+    repeated: repetition?.failed,
+    nextMs: isPausing ? repetition.atMs : nextMs,
     sinceMs,
   };
+}
+
+/**
+ * When the failed latest run is repeated; `undefined` when it is not. The next due time, the deadline, an edit and a
+ * suspension end the repetitions.
+ */
+function repetitionOf(
+  { schedule, backups, takenAtMs }: Seen,
+  lastMs: number | undefined,
+  sinceMs: number,
+  calendar: Calendar,
+): { readonly failed: EtcdBackup; readonly atMs: number } | undefined {
+  if (lastMs === undefined || lastMs < sinceMs) return undefined;
+  const failed = backups.find(({ metadata }) => metadata.name === dueName(schedule, lastMs));
+  if (failed === undefined || isDeleting(failed)) return undefined;
+  // The first run of spec.immediate has the creation as its due time.
+  const dueMs = Math.max(calendar.latest(lastMs) ?? lastMs, Math.min(madeAtMs(schedule), lastMs));
+  const atMs = repeatAtMs(failed, dueMs);
+  if (atMs === undefined || atMs <= lastMs) return undefined;
+  const endMs = calendar.next(lastMs) ?? Number.POSITIVE_INFINITY;
+  const startsMs = Math.max(atMs, takenAtMs - PROMPT_MS);
+  return atMs < endMs && startsMs - dueMs <= lateMsOf(schedule) ? { failed, atMs } : undefined;
+}
+
+/** Time in which a due repetition is made, in milliseconds; a later one counts as late by all of its delay. */
+const PROMPT_MS = 60_000;
+
+/** How late a run may begin, in milliseconds. */
+function lateMsOf({ spec }: EtcdBackupSchedule): number {
+  return (spec.startingDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
 }
 
 /** Name of the due EtcdBackup. */

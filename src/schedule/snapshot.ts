@@ -98,8 +98,16 @@ export function isBeside(backup: EtcdBackup, archive: EtcdBackup | undefined): b
 
 /** Whether other backups may be deleted in its favour: it is good, and no verification is pending. */
 export function isSettled(backup: EtcdBackup): boolean {
-  const verified = backup.status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
-  return isGood(backup) && !(isToVerify(backup) && verified === "Unknown");
+  return isGood(backup) && !(isToVerify(backup) && verifiedIn(backup) === "Unknown");
+}
+
+/** Whether a verification found its object right. */
+export function isVerified(backup: EtcdBackup): boolean {
+  return verifiedIn(backup) === "True";
+}
+
+function verifiedIn({ status }: EtcdBackup): "True" | "False" | "Unknown" {
+  return status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
 }
 
 /** How far a time may lie ahead, in milliseconds: clocks of two machines differ, and users set them back by hours. */

@@ -67,10 +67,13 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
   const defect = defectOf(latest);
   const why = defect ?? latest.status?.conditions?.find(({ type }) => type === "Failed");
   const what = defect === undefined ? "has failed" : "was stored, but failed its verification";
+  const { repeated, dueMs, nextMs } = runsOf(snapshot);
+  const isPausing = repeated === latest && dueMs === undefined && nextMs !== undefined;
+  const next = isPausing ? `; it is repeated at ${rfc3339(nextMs)}` : "";
   return {
     isTrue: false,
     reason: "BackupFailed",
-    message: `EtcdBackup ${name} ${what}: ${why?.reason}: ${why?.message}`,
+    message: `EtcdBackup ${name} ${what}: ${why?.reason}: ${why?.message}${next}`,
   };
 }
 

@@ -9,17 +9,8 @@ const RETRIES = "The pod tries again several times; then it fails for good.";
 const ANEW = "create another EtcdBackup";
 const AGAIN = "Then delete the EtcdRestore and create a new one.";
 
-const STALLED_ARCHIVE = remedy(
-  "The pod tries again until it succeeds. Changes are not lost while etcd keeps their history.",
-  "Read the message: it names the store or etcd. `status.archive.time` shows up to when changes are stored.",
-);
-
-/** Remedies for reasons of EtcdBackups. */
-export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
-  BackingUp: passing("The snapshot is taken and stored; status.progress shows how far."),
-  Completed: "well",
-  Archiving: "well",
-  ArchiveStalled: STALLED_ARCHIVE,
+/** Remedies for reasons that backups and restores have in common. */
+const JOB_REMEDIES = {
   Retrying: passing("A new attempt follows; the message states why the last one failed."),
   Waiting: SHARED.Waiting,
   StepRefused: remedy(
@@ -27,19 +18,35 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
     "Raise the quota or correct the policy that the message names.",
     "troubleshooting.md#something-that-is-refused",
   ),
+  InternalError: SHARED.InternalError,
+  ObjectTooLarge: SHARED.ObjectTooLarge,
+  PodPending: remedy(WAITS, "Read the message: give the pod a node or its volume."),
+  PodRefused: remedy(WAITS, "Raise the quota, or correct the policy that refuses the pod."),
+  Stopped: passing("The pod was evicted or its node drained: a new attempt follows."),
+  Internal: remedy(RETRIES, "Report the message as a defect."),
+} as const;
+
+const STALLED_ARCHIVE = remedy(
+  "The pod tries again until it succeeds. Changes are not lost while etcd keeps their history.",
+  "Read the message: it names the store or etcd. `status.archive.time` shows up to when changes are stored.",
+);
+
+/** Remedies for reasons of EtcdBackups. */
+export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
+  ...JOB_REMEDIES,
+  BackingUp: passing("The snapshot is taken and stored; status.progress shows how far."),
+  Completed: "well",
+  Archiving: "well",
+  ArchiveStalled: STALLED_ARCHIVE,
   NameTaken: remedy(
     WAITS,
     "Delete the Job that the message names if nothing needs it, or create the EtcdBackup under another name.",
   ),
-  InternalError: SHARED.InternalError,
-  ObjectTooLarge: SHARED.ObjectTooLarge,
   SpecRefused: remedy(FAILS, `Correct the field that the message names, and ${ANEW}.`),
   ClaimNotAllowed: remedy(WAITS, "Label the claim with the command in the message.", "backup.md#once"),
   ClusterNotFound: remedy(WAITS, `Create the EtcdCluster, or correct the name and ${ANEW}.`),
   ClusterNotFormed: remedy(WAITS, "Read Ready of the EtcdCluster."),
   NoQuorum: remedy(WAITS, "Bring a majority of the members back.", "troubleshooting.md#a-member-that-stays-down"),
-  PodPending: remedy(WAITS, "Read the message: give the pod a node or its volume."),
-  PodRefused: remedy(WAITS, "Raise the quota, or correct the policy that refuses the pod."),
   SecretMissing: remedy(WAITS, "Create the Secret or its key in the namespace of the EtcdBackup.", "object-stores.md"),
   ImageUnavailable: remedy(
     WAITS,
@@ -93,8 +100,6 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
     FAILS,
     `Correct what the message names. If it names nothing of yours, apply the operator's manifest again. Then ${ANEW}.`,
   ),
-  Stopped: passing("The pod was evicted or its node drained: a new attempt follows."),
-  Internal: remedy(RETRIES, "Report the message as a defect."),
   Verifying: passing("The object is fetched and restored into a temporary etcd."),
   Verified: "well",
   VerificationFailed: remedy(
@@ -103,8 +108,8 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
     "troubleshooting.md#data-that-differs",
   ),
   RestoreToolFailed: remedy(
-    "The verification has failed; the object is kept.",
-    `Read the message of etcdutl, and ${ANEW}.`,
+    "The object is kept, and the schedule does not count it as good.",
+    `Do not rely on this backup; ${ANEW}.`,
   ),
   NoSuchObject: remedy(
     "The verification has failed.",
@@ -117,7 +122,7 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
   ),
   DeletingObject: passing("The object is deleted in the store, then the EtcdBackup."),
   ObjectNotDeleted: remedy(
-    "The deletion is retried every ten minutes.",
+    "The deletion is retried after pauses of ten minutes up to two hours.",
     "Correct what the message names, or set the annotation in it to keep the object.",
   ),
 };
@@ -132,7 +137,7 @@ export const SCHEDULE_REMEDIES: Readonly<Record<ScheduleReason, Care>> = {
   ),
   BackupCompleted: "well",
   BackupFailed: remedy(
-    "The next run makes another backup.",
+    "The run is repeated when the message states a time. Otherwise the next run makes another backup.",
     "Read the reason of the EtcdBackup that the message names.",
     "when-something-fails.md#etcdbackup",
   ),
@@ -156,22 +161,14 @@ export const SCHEDULE_REMEDIES: Readonly<Record<ScheduleReason, Care>> = {
 
 /** Remedies for reasons of EtcdRestores. */
 export const RESTORE_REMEDIES: Readonly<Record<RestoreReason, Care>> = {
+  ...JOB_REMEDIES,
   Restoring: passing("Claims are filled; the message states how many."),
   StartingCluster: remedy("The members start.", "Nothing. If it stays, read Ready of the new EtcdCluster."),
   Completed: "well",
-  Retrying: passing("A new attempt follows; the message states why the last one failed."),
-  Waiting: SHARED.Waiting,
-  StepRefused: remedy(
-    WAITS,
-    "Raise the quota or correct the policy that the message names.",
-    "troubleshooting.md#something-that-is-refused",
-  ),
   NameTaken: remedy(
     WAITS,
     "Delete the Job that the message names if nothing needs it, or create the EtcdRestore under another name.",
   ),
-  InternalError: SHARED.InternalError,
-  ObjectTooLarge: SHARED.ObjectTooLarge,
   Deleting: passing("Claims that hold no cluster's data yet are deleted."),
   SpecRefused: remedy(FAILS, `Correct the field that the message names. ${AGAIN}`),
   ClusterExists: remedy(
@@ -196,8 +193,6 @@ export const RESTORE_REMEDIES: Readonly<Record<RestoreReason, Care>> = {
   ),
   BackupNotCompleted: passing("The restore begins when the backup is complete."),
   BackupFailed: remedy(FAILS, `Name another EtcdBackup. ${AGAIN}`),
-  PodPending: remedy(WAITS, "Read the message: give the pod a node or its volume."),
-  PodRefused: remedy(WAITS, "Raise the quota, or correct the policy that refuses the pod."),
   SecretMissing: remedy(WAITS, "Create the Secret or its key in the namespace of the EtcdRestore.", "object-stores.md"),
   ImageUnavailable: remedy(
     WAITS,
@@ -209,7 +204,7 @@ export const RESTORE_REMEDIES: Readonly<Record<RestoreReason, Care>> = {
   NoSuchObject: remedy(FAILS, `List the store to find the key, and correct it. ${AGAIN}`, "restore.md"),
   NoSuchBucket: remedy(FAILS, `Correct the bucket, container or directory. ${AGAIN}`),
   SnapshotCorrupt: remedy(FAILS, `Use another backup. ${AGAIN}`),
-  BadKey: remedy(FAILS, `Give the key with which the backup was encrypted. ${AGAIN}`),
+  BadKey: remedy(FAILS, `Give the key with which the backup was encrypted, in spec.source.encryption. ${AGAIN}`),
   ArchiveGap: remedy(
     FAILS,
     `Choose a time or a backup that the message offers. ${AGAIN}`,
@@ -240,6 +235,4 @@ export const RESTORE_REMEDIES: Readonly<Record<RestoreReason, Care>> = {
     FAILS,
     `Correct what the message names. If it names nothing of yours, apply the operator's manifest again. ${AGAIN}`,
   ),
-  Stopped: passing("The pod was evicted or its node drained: a new attempt follows."),
-  Internal: remedy(RETRIES, "Report the message as a defect."),
 };

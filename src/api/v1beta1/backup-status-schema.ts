@@ -19,6 +19,10 @@ export const backupObjectSchema = z
     memberID: z.string().describe("The member that was read, by its ID in hexadecimal."),
     compression: z.enum(["None", "Zstd"]),
     encrypted: z.boolean(),
+    keyID: z
+      .string()
+      .optional()
+      .describe("ID of the encryption key, the first digits of a hash. The key cannot be derived from it."),
   })
   .describe("What was stored.");
 

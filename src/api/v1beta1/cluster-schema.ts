@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { annotationsSchema, durationSchema, labelsSchema, replicasSchema, versionSchema } from "#api/common-schema.ts";
+import {
+  ATOMIC,
+  annotationsSchema,
+  durationSchema,
+  labelsSchema,
+  replicasSchema,
+  versionSchema,
+} from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES, authSchema } from "#api/v1beta1/auth-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
 import { networkPolicySchema } from "#api/v1beta1/network-policy-schema.ts";
@@ -7,6 +14,9 @@ import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
 import { imageIsKnown, RESTORE_FIELDS } from "#api/v1beta1/restore-source-schema.ts";
 import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
 import { clusterTlsSchema, TLS_STAYS } from "#api/v1beta1/tls-schema.ts";
+
+/** Bound on the list of admitted ranges; clouds admit fewer. */
+const MAX_SOURCE_RANGES = 64;
 
 const clientServiceSchema = z
   .object({
@@ -28,6 +38,55 @@ const clientServiceSchema = z
           .enum(["PreferClose", "PreferSameZone", "PreferSameNode"])
           .optional()
           .describe("Which members the Service prefers for a client, as in a Service. Without it, any member."),
+        appProtocol: z
+          .string()
+          .max(253)
+          .regex(/^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/)
+          .optional()
+          .describe("Protocol of the client port, for meshes and gateways, such as kubernetes.io/h2c or https."),
+        ipFamilyPolicy: z
+          .enum(["SingleStack", "PreferDualStack", "RequireDualStack"])
+          .optional()
+          .describe("As in a Service. Members listen on IPv4 and IPv6. Without it, as Kubernetes chooses."),
+        ipFamilies: z
+          .array(z.enum(["IPv4", "IPv6"]))
+          .min(1)
+          .max(2)
+          .meta(ATOMIC)
+          .optional()
+          .describe("As in a Service. The first one cannot be changed later. Without it, Kubernetes chooses."),
+        nodePort: z
+          .number()
+          .int()
+          .min(1)
+          .max(65_535)
+          .optional()
+          .describe("Port of every node, with type NodePort or LoadBalancer. Without it, Kubernetes chooses one."),
+        loadBalancerClass: z
+          .string()
+          .min(1)
+          .max(317)
+          .optional()
+          .describe("As in a Service. It cannot be changed while the type is LoadBalancer."),
+        loadBalancerSourceRanges: z
+          .array(z.string().min(1).max(64).meta({ format: "cidr" }))
+          .min(1)
+          .max(MAX_SOURCE_RANGES)
+          .meta(ATOMIC)
+          .optional()
+          .describe("Client addresses that the load balancer admits, such as 192.0.2.0/24. Without it, all."),
+      })
+      .meta({
+        "x-kubernetes-validations": [
+          {
+            rule: "self.type != 'ClusterIP' || !has(self.nodePort)",
+            message: "nodePort is given, and type is ClusterIP; it may be given with type NodePort or LoadBalancer",
+          },
+          ...["loadBalancerClass", "loadBalancerSourceRanges"].map((field) => ({
+            rule: `self.type == 'LoadBalancer' || !has(self.${field})`,
+            message: `${field} is given; it may be given only with type LoadBalancer`,
+          })),
+        ],
       })
       .default({ type: "ClusterIP" })
       .describe("The part of the Service's spec that may be chosen."),

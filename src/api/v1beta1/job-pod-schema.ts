@@ -12,6 +12,7 @@ import {
 import { backupLabels, GROUP, restoreLabels } from "#api/names.ts";
 import { APP_ARMOR_PREFIX } from "#api/pod-template/reserved-confinement.ts";
 import { SYSTEM_PRIORITY } from "#api/pod-template/reserved-power.ts";
+import { urlSchema } from "#api/v1beta1/reference-schema.ts";
 
 // Why a closed list of fields, and not a whole pod as for members?
 //   These pods mount Secrets of stores and may have a cloud identity, so they run fixed programs only.
@@ -24,6 +25,10 @@ const MAX_ITEMS = 16;
 const MAX_NODE_LABELS = 32;
 /** Kubernetes limit of a label's key, in characters. */
 const MAX_KEY_LENGTH = 317;
+/** Maximum length of a list of hosts, in characters. */
+const MAX_NO_PROXY_LENGTH = 4_096;
+/** Largest user or group ID that Kubernetes accepts. */
+const MAX_ID = 2_147_483_647;
 
 const name = z.string().min(1).max(253);
 
@@ -46,6 +51,24 @@ const priorityClassName = name
   })
   .optional()
   .describe("As in a Pod.");
+
+const proxyURL = urlSchema("http://proxy.example.com:3128").optional();
+
+/** Schema of the proxy variables. Other variables could change what the agent's program does. */
+const proxy = z
+  .object({
+    httpsProxy: proxyURL.describe("Proxy for requests to https:// URLs, as HTTPS_PROXY. It gets no user and password."),
+    httpProxy: proxyURL.describe("Proxy for requests to http:// URLs, as HTTP_PROXY."),
+    noProxy: z
+      .string()
+      .max(MAX_NO_PROXY_LENGTH)
+      .optional()
+      .describe(
+        "Hosts, domains and addresses that are reached directly, with commas between them, as NO_PROXY. Loopback and the metadata servers of clouds always are.",
+      ),
+  })
+  .optional()
+  .describe("Proxies between the pods and the store. Connections to etcd use none.");
 
 const { requests, limits } = DEFAULT_AGENT_RESOURCES;
 const resources = (more: string) =>
@@ -82,6 +105,20 @@ const tolerations = z
   .optional()
   .meta(ATOMIC)
   .describe("As in a Pod.");
+
+/** Schema of a user or group. Null, as in a patch, leaves it to the platform, such as OpenShift. */
+const id = (min: number) => z.number().int().min(min).max(MAX_ID).nullable().optional();
+
+const securityContext = z
+  .object({
+    runAsUser: id(1).describe("User of the processes; never root. null: the platform chooses."),
+    runAsGroup: id(0).describe("Group of the processes. null: the platform chooses."),
+    fsGroup: id(0).describe("Group of the files in volumes. null: the platform chooses."),
+  })
+  .optional()
+  .describe(
+    "Users and groups. Each without a value is that of the EtcdCluster's members, or else 65532. null as in a patch.",
+  );
 
 /** Labels that the operator or the Job controller sets on pods of Jobs, except those found by their prefix. */
 const JOB_LABELS = [
@@ -124,14 +161,24 @@ export const backupPodSchema = z
         serviceAccountName: serviceAccountName(""),
         nodeSelector,
         tolerations,
+        affinity: z.looseObject({}).optional().describe("As in a Pod."),
+        securityContext,
+        proxy,
         priorityClassName,
-        resources: resources(" etcd in the pod that verifies has none."),
+        resources: resources(" Those of etcd in the pod that verifies are etcdResources."),
+        etcdResources: resourcesSchema
+          .optional()
+          .describe(
+            "Compute resources of the two containers with etcd in the pod that verifies. Without it, or if it is empty, the limits are those of the EtcdCluster's members, or fit the snapshot's size. Room for its files is requested.",
+          ),
         imagePullSecrets,
       })
       .optional(),
   })
   .optional()
-  .describe("Additions to the pods that take, verify and delete the backup.");
+  .describe(
+    "Additions to the pods that take, verify and delete the backup. Without nodeSelector, tolerations and affinity they run on the nodes of the EtcdCluster's members.",
+  );
 
 /** Schema of the pods that fill the claims of a restore. */
 export const restorePodSchema = z
@@ -142,6 +189,7 @@ export const restorePodSchema = z
         serviceAccountName: serviceAccountName(
           " Refused together with image.repository or image.digest of the cluster: that image would run with the identity.",
         ),
+        proxy,
         priorityClassName,
         resources: resources(" The containers with etcd's image have those of the members."),
         imagePullSecrets,

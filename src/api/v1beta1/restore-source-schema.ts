@@ -80,10 +80,17 @@ const sourceSchema = z
       .describe(
         "Name of an EtcdBackup in the same namespace; if it is still in progress, the restore waits for it. This, or object.",
       ),
+    encryption: encryptionSchema
+      .optional()
+      .describe("Another key than that of the EtcdBackup, for example after its Secret got a new one."),
     object: objectSchema.optional(),
   })
   .meta({
     "x-kubernetes-validations": [
+      {
+        rule: "!has(self.encryption) || has(self.backupName)",
+        message: "encryption here belongs to backupName; the key of an object is in object.encryption",
+      },
       {
         rule: "has(self.backupName) != has(self.object)",
         message: "it must have exactly one of backupName and object",

@@ -45,7 +45,7 @@ export const scheduleSpecSchema = z
       .max(31_536_000)
       .optional()
       .describe(
-        "How late a backup may begin when its time was missed, for example while the operator was down. Of several missed backups only the latest is made. Without it there is no limit.",
+        "How late a backup may begin when its time was missed, for example while the operator was down. Of several missed backups only the latest is made. A failed backup is repeated only within this time. Without it there is no limit.",
       ),
     concurrencyPolicy: z
       .enum(["Forbid", "Allow", "Replace"])
@@ -69,7 +69,7 @@ export const scheduleSpecSchema = z
       .min(0)
       .max(1000)
       .default(3)
-      .describe("How many failed EtcdBackups stay."),
+      .describe("How many failed EtcdBackups stay. With 0 a failed backup is not repeated."),
     verification: z
       .object({
         every: z

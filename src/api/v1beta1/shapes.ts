@@ -544,6 +544,32 @@ export const SHAPES = {
           "minLength": 1,
           "maxLength": 63
          },
+         "encryption": {
+          "type": "object",
+          "properties": {
+           "keySecretRef": {
+            "type": "object",
+            "properties": {
+             "name": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             },
+             "key": {
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 253
+             }
+            },
+            "required": [
+             "name"
+            ]
+           }
+          },
+          "required": [
+           "keySecretRef"
+          ]
+         },
          "object": {
           "type": "object",
           "properties": {
@@ -782,6 +808,23 @@ export const SHAPES = {
             "minLength": 1,
             "maxLength": 253
            },
+           "proxy": {
+            "type": "object",
+            "properties": {
+             "httpsProxy": {
+              "type": "string",
+              "maxLength": 512
+             },
+             "httpProxy": {
+              "type": "string",
+              "maxLength": 512
+             },
+             "noProxy": {
+              "type": "string",
+              "maxLength": 4096
+             }
+            }
+           },
            "priorityClassName": {
             "type": "string",
             "minLength": 1,
@@ -892,6 +935,50 @@ export const SHAPES = {
          "PreferSameZone",
          "PreferSameNode"
         ]
+       },
+       "appProtocol": {
+        "type": "string",
+        "maxLength": 253
+       },
+       "ipFamilyPolicy": {
+        "type": "string",
+        "enum": [
+         "SingleStack",
+         "PreferDualStack",
+         "RequireDualStack"
+        ]
+       },
+       "ipFamilies": {
+        "minItems": 1,
+        "maxItems": 2,
+        "type": "array",
+        "items": {
+         "type": "string",
+         "enum": [
+          "IPv4",
+          "IPv6"
+         ]
+        }
+       },
+       "nodePort": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 65535
+       },
+       "loadBalancerClass": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 317
+       },
+       "loadBalancerSourceRanges": {
+        "minItems": 1,
+        "maxItems": 64,
+        "type": "array",
+        "items": {
+         "type": "string",
+         "minLength": 1,
+         "maxLength": 64
+        }
        }
       }
      }
@@ -1730,12 +1817,74 @@ export const SHAPES = {
          }
         }
        },
+       "affinity": {
+        "type": "object",
+        "properties": {}
+       },
+       "securityContext": {
+        "type": "object",
+        "properties": {
+         "runAsUser": {
+          "type": "integer",
+          "minimum": 1,
+          "maximum": 2147483647
+         },
+         "runAsGroup": {
+          "type": "integer",
+          "minimum": 0,
+          "maximum": 2147483647
+         },
+         "fsGroup": {
+          "type": "integer",
+          "minimum": 0,
+          "maximum": 2147483647
+         }
+        }
+       },
+       "proxy": {
+        "type": "object",
+        "properties": {
+         "httpsProxy": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "httpProxy": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "noProxy": {
+          "type": "string",
+          "maxLength": 4096
+         }
+        }
+       },
        "priorityClassName": {
         "type": "string",
         "minLength": 1,
         "maxLength": 253
        },
        "resources": {
+        "type": "object",
+        "properties": {
+         "limits": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         },
+         "requests": {
+          "type": "object",
+          "maxProperties": 32,
+          "additionalProperties": {
+           "x-kubernetes-int-or-string": true,
+           "maxLength": 32
+          }
+         }
+        }
+       },
+       "etcdResources": {
         "type": "object",
         "properties": {
          "limits": {
@@ -2273,12 +2422,74 @@ export const SHAPES = {
              }
             }
            },
+           "affinity": {
+            "type": "object",
+            "properties": {}
+           },
+           "securityContext": {
+            "type": "object",
+            "properties": {
+             "runAsUser": {
+              "type": "integer",
+              "minimum": 1,
+              "maximum": 2147483647
+             },
+             "runAsGroup": {
+              "type": "integer",
+              "minimum": 0,
+              "maximum": 2147483647
+             },
+             "fsGroup": {
+              "type": "integer",
+              "minimum": 0,
+              "maximum": 2147483647
+             }
+            }
+           },
+           "proxy": {
+            "type": "object",
+            "properties": {
+             "httpsProxy": {
+              "type": "string",
+              "maxLength": 512
+             },
+             "httpProxy": {
+              "type": "string",
+              "maxLength": 512
+             },
+             "noProxy": {
+              "type": "string",
+              "maxLength": 4096
+             }
+            }
+           },
            "priorityClassName": {
             "type": "string",
             "minLength": 1,
             "maxLength": 253
            },
            "resources": {
+            "type": "object",
+            "properties": {
+             "limits": {
+              "type": "object",
+              "maxProperties": 32,
+              "additionalProperties": {
+               "x-kubernetes-int-or-string": true,
+               "maxLength": 32
+              }
+             },
+             "requests": {
+              "type": "object",
+              "maxProperties": 32,
+              "additionalProperties": {
+               "x-kubernetes-int-or-string": true,
+               "maxLength": 32
+              }
+             }
+            }
+           },
+           "etcdResources": {
             "type": "object",
             "properties": {
              "limits": {
@@ -2364,6 +2575,32 @@ export const SHAPES = {
       "type": "string",
       "minLength": 1,
       "maxLength": 63
+     },
+     "encryption": {
+      "type": "object",
+      "properties": {
+       "keySecretRef": {
+        "type": "object",
+        "properties": {
+         "name": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         },
+         "key": {
+          "type": "string",
+          "minLength": 1,
+          "maxLength": 253
+         }
+        },
+        "required": [
+         "name"
+        ]
+       }
+      },
+      "required": [
+       "keySecretRef"
+      ]
      },
      "object": {
       "type": "object",
@@ -2603,6 +2840,23 @@ export const SHAPES = {
         "minLength": 1,
         "maxLength": 253
        },
+       "proxy": {
+        "type": "object",
+        "properties": {
+         "httpsProxy": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "httpProxy": {
+          "type": "string",
+          "maxLength": 512
+         },
+         "noProxy": {
+          "type": "string",
+          "maxLength": 4096
+         }
+        }
+       },
        "priorityClassName": {
         "type": "string",
         "minLength": 1,
@@ -2728,6 +2982,50 @@ export const SHAPES = {
              "PreferSameZone",
              "PreferSameNode"
             ]
+           },
+           "appProtocol": {
+            "type": "string",
+            "maxLength": 253
+           },
+           "ipFamilyPolicy": {
+            "type": "string",
+            "enum": [
+             "SingleStack",
+             "PreferDualStack",
+             "RequireDualStack"
+            ]
+           },
+           "ipFamilies": {
+            "minItems": 1,
+            "maxItems": 2,
+            "type": "array",
+            "items": {
+             "type": "string",
+             "enum": [
+              "IPv4",
+              "IPv6"
+             ]
+            }
+           },
+           "nodePort": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 65535
+           },
+           "loadBalancerClass": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 317
+           },
+           "loadBalancerSourceRanges": {
+            "minItems": 1,
+            "maxItems": 64,
+            "type": "array",
+            "items": {
+             "type": "string",
+             "minLength": 1,
+             "maxLength": 64
+            }
            }
           }
          }

@@ -154,11 +154,53 @@ test("podTemplate adds its metadata to the pod and not to the Job, and its field
     labels: { "azure.workload.identity/use": "true", ...labels },
     annotations: { "linkerd.io/inject": "disabled" },
   });
-  const { resources, ...fields } = POD_TEMPLATE.spec;
-  const { containers, ...pod } = podOf(job);
-  const { containers: _, ...plain } = podOf(made());
+  const { resources, etcdResources: _e, securityContext: _s, ...fields } = POD_TEMPLATE.spec;
+  const { containers, securityContext: _users, ...pod } = podOf(job);
+  const {
+    containers: _,
+    securityContext: _own,
+    ...plain
+  } = podOf(made({ podTemplate: { spec: { serviceAccountName: "backup" } } }));
   expect(pod).toEqual({ ...plain, ...fields });
   expect(containers[0].resources).toEqual(resources);
+});
+
+test("a proxy of podTemplate is in the agent's environment, beside its task, and never for metadata servers", () => {
+  const proxy = { httpsProxy: "http://proxy:3128", noProxy: ".internal" };
+  const [{ env }] = podOf(made({ podTemplate: { spec: { proxy } } })).containers;
+  const direct = "localhost,127.0.0.1,169.254.169.254,169.254.170.2,169.254.170.23,metadata.google.internal";
+  expect(env).toMatchObject([
+    { name: "AGENT_TASK" },
+    { name: "HTTPS_PROXY", value: "http://proxy:3128" },
+    { name: "NO_PROXY", value: expect.stringContaining(`.internal,${direct}`) },
+  ]);
+  const [{ env: without }] = podOf(made({ podTemplate: { spec: { proxy: { noProxy: ".internal" } } } })).containers;
+  expect(without).toHaveLength(1);
+});
+
+test("a backup to Azure without keys has the label of Azure's identities, unless podTemplate has another value", () => {
+  const labelOf = (azure: object, podTemplate: object = {}) => {
+    const destination = { azure: { account: "acc", container: "con", ...azure } };
+    return made({ destination, podTemplate }).spec?.template.metadata?.labels?.["azure.workload.identity/use"];
+  };
+  const keys = { credentials: { secretName: "keys" } };
+  expect(labelOf({})).toBe("true");
+  expect(labelOf(keys)).toBeUndefined();
+  expect(labelOf(keys, { spec: { serviceAccountName: "backup" } })).toBe("true");
+  expect(labelOf({}, { metadata: { labels: { "azure.workload.identity/use": "false" } } })).toBe("false");
+  expect(made().spec?.template.metadata?.labels).not.toHaveProperty("azure.workload.identity/use");
+});
+
+test("a backup to Google with a service account has a token for Google's workload identity federation", () => {
+  const to = (spec: object) => podOf(made({ destination: { gcs: { bucket: "bb" } }, podTemplate: { spec } }));
+  const { volumes, containers } = to({ serviceAccountName: "backup" });
+  const serviceAccountToken = { audience: "etcd.improbable.io", expirationSeconds: 3_600, path: "token" };
+  expect(volumes).toEqual([
+    { name: "identity", projected: { defaultMode: 0o440, sources: [{ serviceAccountToken }] } },
+  ]);
+  const mount = { name: "identity", mountPath: "/var/run/secrets/etcd.improbable.io", readOnly: true };
+  expect(containers[0].volumeMounts).toContainEqual(mount);
+  expect(to({}).volumes).toEqual([]);
 });
 
 test("podTemplate changes no label of the operator and no other field of the pod", () => {

@@ -1,6 +1,6 @@
 import { type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT } from "#agent/task.ts";
 import { agentContainer, type Container } from "#agent-job/containers.ts";
-import { agentResources } from "#agent-job/pod-template.ts";
+import { agentSettings } from "#agent-job/pod-template.ts";
 import type { Target } from "#agent-job/target.ts";
 import { destinationVolumes, type Mounted } from "#agent-job/volumes.ts";
 import { AGENT_CONTAINER, backupJobName, deletionJobName } from "#api/names.ts";
@@ -21,8 +21,8 @@ export function backupJob(snapshot: BackupSnapshot, target: Target, image: strin
   const { metadata, spec } = snapshot.backup;
   const { activeDeadlineSeconds, archive } = spec;
   const task = archive === undefined ? backupTask(snapshot, target) : archiveTask(snapshot, target, archive);
-  const volumes = [...destinationVolumes(target), ...sourceVolumes(snapshot)];
-  return jobOf(snapshot, backupJobName(metadata.name), {
+  const volumes = [...destinationVolumes(target, spec.podTemplate), ...sourceVolumes(snapshot)];
+  return jobOf(snapshot, target, backupJobName(metadata.name), {
     ...agentWork(snapshot, image, task, volumes),
     ...(archive === undefined ? {} : { backoffLimit: ARCHIVE_RETRIES }),
     ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }),
@@ -31,8 +31,10 @@ export function backupJob(snapshot: BackupSnapshot, target: Target, image: strin
 
 /** The Job that deletes what the backup stored. */
 export function deletionJob(snapshot: BackupSnapshot, target: Target, image: string): Draft<Job> {
-  const work = agentWork(snapshot, image, deleteTask(snapshot, target), destinationVolumes(target));
-  return jobOf(snapshot, deletionJobName(snapshot.backup.metadata.uid), work);
+  const { metadata, spec } = snapshot.backup;
+  const volumes = destinationVolumes(target, spec.podTemplate);
+  const work = agentWork(snapshot, image, deleteTask(snapshot, target), volumes);
+  return jobOf(snapshot, target, deletionJobName(metadata.uid), work);
 }
 
 function agentWork({ backup }: BackupSnapshot, image: string, task: AgentTask, volumes: readonly Mounted[]): Work {
@@ -41,7 +43,7 @@ function agentWork({ backup }: BackupSnapshot, image: string, task: AgentTask, v
       name: AGENT_CONTAINER,
       image,
       task,
-      resources: agentResources(backup.spec.podTemplate),
+      ...agentSettings(backup.spec.podTemplate),
       volumes,
     }),
     ports: [{ name: "progress", containerPort: PROGRESS_PORT, protocol: "TCP" }],

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { AGENT_COMMAND } from "#agent/task.ts";
 import { backupJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
-import { goodTarget, IMAGE, ON_VOLUME, POD_TEMPLATE, verified } from "#kit/snapshots/etcd-backup.ts";
+import { goodTarget, IMAGE, ON_VOLUME, POD_TEMPLATE, verified, withTemplate } from "#kit/snapshots/etcd-backup.ts";
 
 const ETCD = "registry.example/etcd:v3.6.16";
 
@@ -104,13 +104,62 @@ test("the emptyDir's size limit is the size of the snapshot, data and log", () =
   expect(sizeOf(made({}, { object: undefined }))).toEqual({ name: "etcd-data", emptyDir: {} });
 });
 
-test("only the agent's containers in the verification pod have the resources of podTemplate", () => {
-  const resources = { limits: { memory: "1Gi" } };
-  const { all } = podOf(made({ podTemplate: { spec: { resources } } }));
-  expect(all.map((each) => (each as { resources?: object }).resources)).toEqual([
+test("a verification has an hour and a second for each MiB, and evictions of its pods count as attempts", () => {
+  const { spec } = made({}, { object: { ...verified().backup.status!.object!, bytes: 10 * 1024 * 1024 + 1 } });
+  expect(spec?.activeDeadlineSeconds).toBe(3_600 + 11);
+  expect(made({}, { object: undefined }).spec?.activeDeadlineSeconds).toBe(3_600);
+  expect(JSON.stringify(spec?.podFailurePolicy)).not.toContain("DisruptionTarget");
+});
+
+const ETCD_MEMBER = { name: "etcd", resources: { requests: { memory: "4Gi" }, limits: { memory: "8Gi", cpu: "2" } } };
+const MIB = 1024 * 1024;
+
+test("all containers of the verification pod have requests of CPU and memory, and a limit of memory", () => {
+  for (const each of podOf().all)
+    expect(each).toMatchObject({
+      resources: {
+        requests: { cpu: expect.anything(), memory: expect.anything() },
+        limits: { memory: expect.anything() },
+      },
+    });
+});
+
+/** Resources of the pod's containers: fetch, etcdutl, etcd and verify. */
+const resourcesOf = (job = made()) => podOf(job).all.map((each) => (each as { resources?: object }).resources);
+
+test("etcd in the verification pod may use four times the snapshot's memory, and requests room for its files", () => {
+  const [, tool, etcd] = resourcesOf();
+  const room = { "ephemeral-storage": String(2_000 + 512 * MIB) };
+  const limits = { memory: String(4_000 + 512 * MIB), ...room };
+  expect(etcd).toEqual({ requests: { cpu: "200m", memory: "256Mi", ...room }, limits });
+  expect(tool).toEqual(etcd);
+  const [, , unknown] = resourcesOf(made({}, { object: undefined }));
+  expect(unknown).toEqual({ requests: { cpu: "200m", memory: "256Mi" }, limits: { memory: "4Gi" } });
+});
+
+test("etcd in the verification pod has the limits of the members, and requests at most these", () => {
+  const of = (limits: object) => {
+    const snapshot = verified({
+      with: { cluster: withTemplate({ containers: [{ name: "etcd", resources: { limits } }] }) },
+    });
+    return resourcesOf(verificationJob(snapshot, goodTarget(snapshot), IMAGE, ETCD))[2];
+  };
+  expect(of(ETCD_MEMBER.resources.limits)).toMatchObject({
+    requests: { cpu: "200m", memory: "256Mi" },
+    limits: { memory: "8Gi", cpu: "2" },
+  });
+  expect(of({ memory: "128Mi", cpu: "100m" })).toMatchObject({
+    requests: { cpu: "100m", memory: "128Mi" },
+    limits: { memory: "128Mi", cpu: "100m" },
+  });
+});
+
+test("podTemplate has resources for the agent's and for etcd's containers", () => {
+  const [resources, etcdResources] = [{ limits: { memory: "1Gi" } }, { limits: { memory: "2Gi" } }];
+  expect(resourcesOf(made({ podTemplate: { spec: { resources, etcdResources } } }))).toEqual([
     resources,
-    undefined,
-    undefined,
+    etcdResources,
+    etcdResources,
     resources,
   ]);
 });
@@ -127,13 +176,11 @@ test("the verification Job has the owner and pod security of the backup Job, and
     podFailurePolicy: {
       rules: [
         { action: "FailJob", onExitCodes: { containerName: "fetch", operator: "In", values: [2] } },
-        { action: "FailJob", onExitCodes: { containerName: "etcdutl", operator: "In", values: [1, 2, 128] } },
+        { action: "FailJob", onExitCodes: { containerName: "etcdutl", operator: "In", values: [1, 2] } },
         { action: "FailJob", onExitCodes: { containerName: "verify", operator: "In", values: [2] } },
-        { action: "Ignore" },
       ],
     },
   });
-  expect(verifying.spec).not.toHaveProperty("activeDeadlineSeconds");
   const shape = ({ containers: _c, initContainers: _i, volumes: _v, ...rest }: Record<string, unknown>) => rest;
   expect(shape(verifying.spec?.template.spec as never)).toEqual(shape(taking.spec?.template.spec as never));
   expect(verifying.spec?.template.metadata).toEqual(taking.spec?.template.metadata);

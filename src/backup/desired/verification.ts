@@ -1,6 +1,6 @@
 import { type FetchTask, NO_RETRY_EXIT_CODE, SNAPSHOT_FILE, type VerifyTask, WORK_DIR_PREFIX } from "#agent/task.ts";
 import { agentContainer, type Container, etcdutlContainer } from "#agent-job/containers.ts";
-import { agentResources } from "#agent-job/pod-template.ts";
+import { agentSettings } from "#agent-job/pod-template.ts";
 import type { Target } from "#agent-job/target.ts";
 import { destinationVolumes, encryptionVolumes, KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
 import {
@@ -12,6 +12,7 @@ import {
   VOLUME_PATH,
   verificationJobName,
 } from "#api/names.ts";
+import { etcdResources } from "#backup/desired/etcd-resources.ts";
 import { jobOf } from "#backup/desired/job-shape.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Draft, Job } from "#kube/kinds.ts";
@@ -36,7 +37,13 @@ export const VERIFIED_ETCD_COMMAND: readonly string[] = [
 ];
 
 /** Exit codes of etcdutl that a retry would repeat. */
-const TOOL_FAILURES = [1, 2, 128];
+const TOOL_FAILURES = [1, 2];
+/**
+ * Limit for all attempts of a Job, in seconds: an hour, and a second for each MiB. A slower one ends, and is tried again
+ * later.
+ */
+const DEADLINE_SECONDS = 3_600;
+const BYTES_PER_SECOND = 1024 * 1024;
 /** Space for etcd's log files, in bytes, in addition to the snapshot and its data. */
 const LOG_BYTES = 512 * 1024 * 1024;
 
@@ -49,15 +56,24 @@ export function verificationJob(snapshot: BackupSnapshot, target: Target, image:
   const name = verificationJobName(metadata.uid);
   const work = { mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH } };
   const bytes = status?.object?.bytes;
-  const size = bytes === undefined ? {} : { sizeLimit: String(2 * bytes + LOG_BYTES) };
-  const source = [...destinationVolumes(target), ...encryptionVolumes(spec.encryption?.keySecretRef)].map(
-    ({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }),
-  );
-  const agent = { image, resources: agentResources(spec.podTemplate) };
-  const tool = { image: etcd, pullPolicy: undefined, resources: undefined, volumes: [work] };
+  const roomBytes = bytes === undefined ? undefined : 2 * bytes + LOG_BYTES;
+  const size = roomBytes === undefined ? {} : { sizeLimit: String(roomBytes) };
+  const source = [
+    ...destinationVolumes(target, spec.podTemplate),
+    ...encryptionVolumes(spec.encryption?.keySecretRef),
+  ].map(({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }));
+  const agent = { image, ...agentSettings(spec.podTemplate) };
+  const tool = {
+    image: etcd,
+    pullPolicy: snapshot.cluster?.spec.image?.pullPolicy,
+    resources: etcdResources(snapshot, roomBytes),
+    volumes: [work],
+  };
   const restore = ["snapshot", "restore", `${WORK_DIR}/${SNAPSHOT_FILE}`, `--data-dir=${DATA_DIR}`];
   const verify: VerifyTask = { kind: "verify", endpoint: CLIENT_URL, workDir: WORK_DIR };
-  return jobOf(snapshot, name, {
+  return jobOf(snapshot, target, name, {
+    countsEvictions: true, // A pod that fills the disk of its node would fill one node after another.
+    activeDeadlineSeconds: DEADLINE_SECONDS + Math.ceil((bytes ?? 0) / BYTES_PER_SECOND),
     hopeless: [
       { container: FETCH_CONTAINER, exitCodes: [NO_RETRY_EXIT_CODE] },
       { container: ETCDUTL_CONTAINER, exitCodes: TOOL_FAILURES },

@@ -1,4 +1,4 @@
-import { type Attempted, reportOf, stateOf } from "#agent-job/job-state.ts";
+import { type Attempted, isToBeStopped, reportOf, stateOf } from "#agent-job/job-state.ts";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
 import { deletionFailedAtMs, letGoText, whyNotDeleted } from "#backup/deletion.ts";
@@ -23,11 +23,12 @@ export const stopBackup: BackupRule = {
   decide(snapshot) {
     const { taking } = snapshot;
     if (!isLeaving(snapshot) || mayKeepObject(snapshot)) return undefined;
-    const job = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job : undefined;
+    const own = taking !== undefined && isOwned(snapshot, taking.job) ? taking : undefined;
     const { jobName, nothingStored } = snapshot.backup.status ?? {};
     if (nothingStored === true && !isNothingStored(snapshot))
       return wait("before its Job is deleted, the status must record that its agent has run", NOTED_RECHECK_MS);
-    if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
+    if (own !== undefined && isToBeStopped(own)) {
+      const { job } = own;
       // Otherwise the next observation finds neither Job nor pods, and concludes that nothing was stored.
       if (jobName === undefined)
         return wait("before its Job is deleted, the status must record that it was created", NOTED_RECHECK_MS);
@@ -101,10 +102,21 @@ function whyDeleted(snapshot: BackupSnapshot, removing: Attempted): string | und
 }
 
 /**
- * Pause after a failed deletion, in milliseconds; its Job has tried five times. Ten minutes is a guess: if smaller, an
- * unreachable store gets constant requests; if larger, the EtcdBackup stays long after the store is back.
+ * Shortest pause after a failed deletion, in milliseconds; its Job has tried five times. Ten minutes is a guess: if
+ * smaller, an unreachable store gets constant requests; if larger, the EtcdBackup stays long after the store is back.
  */
 const RETRY_AFTER_MS = 10 * 60_000;
+/**
+ * Longest pause, in milliseconds. If smaller, Jobs for a locked object run all day without effect; if larger, an
+ * EtcdBackup stays for long after its credentials are corrected.
+ */
+const RETRY_AT_LEAST_EVERY_MS = 2 * 60 * 60_000;
+
+/** Pause after this failure: as long as the deletion has taken until then, so that pauses double. */
+function retryAfterMs({ backup }: BackupSnapshot, failedAtMs: number): number {
+  const sinceMs = Date.parse(backup.metadata.deletionTimestamp ?? "") || failedAtMs;
+  return Math.min(Math.max(failedAtMs - sinceMs, RETRY_AFTER_MS), RETRY_AT_LEAST_EVERY_MS);
+}
 
 /** Retries a failed deletion after a pause: a new Job of the same name replaces the failed one. */
 export const retryDeletion: BackupRule = {
@@ -115,7 +127,8 @@ export const retryDeletion: BackupRule = {
     const { job } = removing;
     if (!isOwned(snapshot, job) || stateOf(job) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;
-    if (takenAtMs - deletionFailedAtMs(job) < RETRY_AFTER_MS) return undefined;
+    const failedAtMs = deletionFailedAtMs(job);
+    if (takenAtMs - failedAtMs < retryAfterMs(snapshot, failedAtMs)) return undefined;
     return step(`the deletion is retried: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
   },
 };

@@ -1,26 +1,80 @@
-import { stateOf } from "#agent-job/job-state.ts";
-import { hasEnded, isOwned } from "#backup/snapshot.ts";
+import { failedAndLingering, isToBeStopped } from "#agent-job/job-state.ts";
+import { lingeringText } from "#agent-job/pod-trouble.ts";
+import { type BackupSnapshot, hasEnded, isOwned } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { verdictOf } from "#backup/verdict.ts";
+import type { Job } from "#kube/kinds.ts";
 import { step, wait } from "#runtime/decide.ts";
 
-/** Ends the Job of a backup that was given up: Completed and Failed are final, so nothing may be stored afterwards. */
+/** Ends the Job of a backup that has ended: Completed and Failed are final, so nothing may be stored afterwards. */
 export const stopJob: BackupRule = {
   name: "stop-job",
   decide(snapshot) {
     const { taking } = snapshot;
     if (!hasEnded(snapshot) || taking === undefined || !isOwned(snapshot, taking.job)) return undefined;
+    if (!isToBeStopped(taking)) return undefined;
     const { job } = taking;
-    if (stateOf(job) !== "active" || job.metadata.deletionTimestamp !== undefined) return undefined;
-    return step(`the backup was given up; Job ${job.metadata.name} is deleted`, { do: "deleteJob", job });
+    return step(`the backup has ended, but Job ${job.metadata.name} still runs: it is deleted`, {
+      do: "deleteJob",
+      job,
+    });
   },
 };
 
-/** Completed and Failed are final: a second backup needs another EtcdBackup. */
+/** Deletes a pod in which the agent has failed while a container that a webhook added still runs. Its Job starts the next. */
+export const endPod: BackupRule = {
+  name: "end-pod",
+  decide(snapshot) {
+    const own = [snapshot.taking, snapshot.verifying, snapshot.removing].filter(
+      (each) => each !== undefined && isOwned(snapshot, each.job),
+    );
+    const pod = failedAndLingering(own);
+    return pod && step(lingeringText(pod), { do: "deletePod", pod });
+  },
+};
+
+/**
+ * How long Jobs with their pods are kept after the status has their result, in milliseconds, so that users can read the
+ * pods' logs. If smaller, the log of a failed night is gone in the morning. If larger, a thousand schedules keep tens of
+ * thousands of pods, which slows the API server down.
+ */
+export const LOGS_MS = 24 * 3_600_000;
+
+/** The backup's Jobs with the time for which they are still kept, in milliseconds. */
+function keptJobs(snapshot: BackupSnapshot): readonly { readonly job: Job; readonly leftMs: number }[] {
+  const { taking, verifying, backup, takenAtMs } = snapshot;
+  const { completionTime, objectKey, verification } = backup.status ?? {};
+  const results = [
+    // Without the key in the status, only the Job has it.
+    { attempt: taking, at: objectKey === undefined ? undefined : completionTime },
+    { attempt: verifying, at: verification?.completionTime },
+  ];
+  return results.flatMap(({ attempt, at = "" }) => {
+    const leftMs = Date.parse(at) + LOGS_MS - takenAtMs;
+    if (attempt === undefined || Number.isNaN(leftMs) || !isOwned(snapshot, attempt.job)) return [];
+    return attempt.job.metadata.deletionTimestamp === undefined ? [{ job: attempt.job, leftMs }] : [];
+  });
+}
+
+/** Deletes Jobs of a backup that ended a day ago. Nothing creates them again: the results in the status are final. */
+export const clearJobs: BackupRule = {
+  name: "clear-jobs",
+  decide(snapshot) {
+    if (!hasEnded(snapshot)) return undefined;
+    const [over] = keptJobs(snapshot).filter(({ leftMs }) => leftMs <= 0);
+    if (over === undefined) return undefined;
+    const because = `the result of Job ${over.job.metadata.name} has been in the status for a day, so the Job is deleted`;
+    return step(because, { do: "deleteJob", job: over.job });
+  },
+};
+
+/** Completed and Failed are final: a second backup needs another EtcdBackup. Its Jobs are kept for a day. */
 export const ended: BackupRule = {
   name: "ended",
   decide(snapshot) {
-    return hasEnded(snapshot) ? { next: "settled" } : undefined;
+    if (!hasEnded(snapshot)) return undefined;
+    const times = keptJobs(snapshot).map(({ leftMs }) => leftMs);
+    return times.length === 0 ? { next: "settled" } : { next: "settled", recheckAfterMs: Math.min(...times) };
   },
 };
 
@@ -36,7 +90,7 @@ export const backupCompleted: BackupRule = {
   },
 };
 
-/** The backup has failed; status and event give the reason. Nothing is tried again. */
+/** The backup has failed; status and event give the reason. It is final; a schedule may repeat the run. */
 export const backupFailed: BackupRule = {
   name: "backup-failed",
   decide(snapshot) {

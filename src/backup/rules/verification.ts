@@ -1,22 +1,23 @@
-import { stateOf } from "#agent-job/job-state.ts";
+import { isToBeStopped } from "#agent-job/job-state.ts";
+import { provesDefect } from "#api/defect.ts";
 import { lackOfClaim } from "#backup/claim.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
 import { hasEnded, isOwned, isToBeVerified } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
-import { etcdImageOf, verificationOf } from "#backup/verification.ts";
+import { etcdImageOf, nextAttemptMs, verificationOf } from "#backup/verification.ts";
 import { step, wait } from "#runtime/decide.ts";
 
-/** Ends the Job of a verification that was given up: its result is final. */
+/** Ends the Job of a verification that has ended: its result is final. */
 export const stopVerification: BackupRule = {
   name: "stop-verification",
   decide(snapshot) {
     const { verifying } = snapshot;
     if (verifying === undefined || !isOwned(snapshot, verifying.job)) return undefined;
     if (!hasEnded(snapshot) || isToBeVerified(snapshot)) return undefined;
+    if (!isToBeStopped(verifying)) return undefined;
     const { job } = verifying;
-    if (stateOf(job) !== "active" || job.metadata.deletionTimestamp !== undefined) return undefined;
-    return step(`the verification was given up; Job ${job.metadata.name} is deleted`, {
+    return step(`the verification has ended, but Job ${job.metadata.name} still runs: it is deleted`, {
       do: "deleteJob",
       job,
     });
@@ -42,10 +43,30 @@ export const verifyObject: BackupRule = {
   },
 };
 
+/** Replaces the failed Job of a verification that proved nothing, after a pause that grows. */
+export const retryVerification: BackupRule = {
+  name: "retry-verification",
+  decide(snapshot) {
+    const { verifying, takenAtMs } = snapshot;
+    const nextMs = nextAttemptMs(snapshot);
+    if (verifying === undefined || nextMs === undefined || takenAtMs < nextMs) return undefined;
+    if (verificationOf(snapshot)?.status !== "Unknown") return undefined;
+    const { job } = verifying;
+    if (job.metadata.deletionTimestamp !== undefined) return undefined;
+    return step(`the verification could not run and is tried again; failed Job ${job.metadata.name} is deleted`, {
+      do: "deleteJob",
+      job,
+    });
+  },
+};
+
 /** Recheck interval in case events are lost, in milliseconds; Jobs have events of their own. */
 const AWAIT_VERIFICATION_RECHECK_MS = 10_000;
 /** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
 const TOLD_RECHECK_MS = 2_000;
+
+const WRONG = "the object failed its verification";
+const UNKNOWN = "the object could not be verified";
 
 /** Waits for the verification, and shows what prevents it, or its result. */
 export const awaitVerification: BackupRule = {
@@ -56,9 +77,7 @@ export const awaitVerification: BackupRule = {
     const { status, reason, message } = verification;
     if (status === "True") return wait(message, TOLD_RECHECK_MS);
     if (status === "False")
-      return wait(`the object failed its verification: ${reason}: ${message}`, TOLD_RECHECK_MS, {
-        warn: true,
-      });
+      return wait(`${provesDefect(reason) ? WRONG : UNKNOWN}: ${reason}: ${message}`, TOLD_RECHECK_MS, { warn: true });
     return wait(message, AWAIT_VERIFICATION_RECHECK_MS, {
       warn: reason !== "Verifying" && reason !== "PodPending",
     });

@@ -189,7 +189,8 @@ test("the pod meets restricted pod security with the member's user IDs, and has 
 });
 
 describe("podTemplate", () => {
-  const { nodeSelector: _, tolerations: __, resources, ...fields } = POD_TEMPLATE.spec;
+  const { serviceAccountName, priorityClassName, imagePullSecrets, resources } = POD_TEMPLATE.spec;
+  const fields = { serviceAccountName, priorityClassName, imagePullSecrets };
   const podTemplate = { metadata: POD_TEMPLATE.metadata, spec: { ...fields, resources } };
 
   test("adds its metadata to the pod and not to the Job, and its fields to the pod", () => {
@@ -200,7 +201,11 @@ describe("podTemplate", () => {
       annotations: POD_TEMPLATE.metadata.annotations,
     });
     const { initContainers: _, containers: __, ...pod } = podOf(job);
-    const { initContainers: ___, containers: ____, ...plain } = podOf(made());
+    const {
+      initContainers: ___,
+      containers: ____,
+      ...plain
+    } = podOf(made({ podTemplate: { spec: { serviceAccountName } } }));
     expect(pod).toEqual({ ...plain, ...fields });
   });
 

@@ -1,5 +1,6 @@
 import { NO_RETRY_EXIT_CODE } from "#agent/task.ts";
 import { podMetadata } from "#agent-job/pod-template.ts";
+import { identityLabels } from "#agent-job/volumes.ts";
 import {
   BASE_CONTAINER,
   ETCDUTL_CONTAINER,
@@ -36,6 +37,7 @@ export function restoreJob(
   const { namespace, name, uid } = snapshot.restore.metadata;
   // The uid excludes pods of an earlier EtcdRestore of the same name.
   const labels = { ...restoreLabels(name, snapshot.restore.spec.clusterTemplate.clusterName), [RESTORED_FROM]: uid };
+  const { podTemplate } = snapshot.restore.spec;
   const isToPoint = untilOf(snapshot) !== undefined;
   const agents = [FETCH_CONTAINER, ...(isToPoint ? [REPLAY_CONTAINER] : []), FINISH_CONTAINER];
   const tools = [...(isToPoint ? [BASE_CONTAINER] : []), ETCDUTL_CONTAINER];
@@ -59,7 +61,7 @@ export function restoreJob(
         ],
       },
       template: {
-        metadata: podMetadata(snapshot.restore.spec.podTemplate, labels),
+        metadata: podMetadata(podTemplate, labels, identityLabels(object.target, podTemplate)),
         spec: podSpec(snapshot, member, object, image, labels),
       },
     } as JobSpec,

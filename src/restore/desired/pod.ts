@@ -1,5 +1,5 @@
 import { agentContainer, type Container, etcdContainer, etcdutlContainer } from "#agent-job/containers.ts";
-import { agentResources, type JobPodTemplate, podFields } from "#agent-job/pod-template.ts";
+import { agentSettings, type JobPodTemplate, podFields } from "#agent-job/pod-template.ts";
 import { destinationVolumes, encryptionVolumes, type Mounted } from "#agent-job/volumes.ts";
 import {
   BASE_CONTAINER,
@@ -57,8 +57,11 @@ export function podSpec(
     volume: { name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } },
     mount: { name: DATA_VOLUME, mountPath: VOLUME_PATH },
   };
-  const source = [...readOnly(destinationVolumes(object.target)), ...encryptionVolumes(object.keySecretRef)];
-  const agent = { image, resources: agentResources(podTemplate) };
+  const source = [
+    ...readOnly(destinationVolumes(object.target, podTemplate)),
+    ...encryptionVolumes(object.keySecretRef),
+  ];
+  const agent = { image, ...agentSettings(podTemplate) };
   const until = untilOf(snapshot);
   const tool = {
     image: etcd?.image ?? "",

@@ -1,4 +1,5 @@
-import { stateOf } from "#agent-job/job-state.ts";
+import { failedAndLingering, isToBeStopped } from "#agent-job/job-state.ts";
+import { lingeringText } from "#agent-job/pod-trouble.ts";
 import { restoreJob } from "#restore/desired/job.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
 import { identityAnnotations } from "#restore/identity.ts";
@@ -51,10 +52,8 @@ export const stopJobs: RestoreRule = {
   decide(snapshot) {
     if (!isGivenUp(snapshot)) return undefined;
     const job = snapshot.members
-      .map((member) => fillingOf(snapshot, member)?.job)
-      .find(
-        (each) => each !== undefined && stateOf(each) === "active" && each.metadata.deletionTimestamp === undefined,
-      );
+      .map((member) => fillingOf(snapshot, member))
+      .find((each) => each !== undefined && isToBeStopped(each))?.job;
     if (job === undefined) return undefined;
     return step(`the restore was given up; Job ${job.metadata.name} is ended`, { do: "deleteJob", job });
   },
@@ -103,6 +102,29 @@ export const fillClaim: RestoreRule = {
     const job = restoreJob(snapshot, next, object, agentImage);
     const because = `claim ${next.name} is filled with the snapshot ${object.target.url}`;
     return step(because, { do: "createJob", job, member: next.name });
+  },
+};
+
+/** Deletes a pod in which the agent has failed while a container that a webhook added still runs. Its Job starts the next. */
+export const endPod: RestoreRule = {
+  name: "end-pod",
+  decide(snapshot) {
+    const pod = failedAndLingering(snapshot.members.map((member) => fillingOf(snapshot, member)));
+    return pod && step(lingeringText(pod), { do: "deletePod", pod });
+  },
+};
+
+/** Ends a Job that has filled its claim and has not ended: another node cannot attach the claim while its pod runs. */
+export const endJob: RestoreRule = {
+  name: "end-job",
+  decide(snapshot) {
+    if (!isComplete(snapshot)) return undefined;
+    const filling = snapshot.members
+      .map((member) => fillingOf(snapshot, member))
+      .find((each) => each?.lingering !== undefined && isToBeStopped(each));
+    if (filling === undefined) return undefined;
+    const because = `the claims are filled, but Job ${filling.job.metadata.name} still runs: it is deleted`;
+    return step(because, { do: "deleteJob", job: filling.job });
   },
 };
 

@@ -21,15 +21,18 @@ export function archiveFor({ metadata, spec }: EtcdBackupSchedule): Draft<EtcdBa
 /**
  * The EtcdBackup of a run. It has no owner, so it outlives the schedule. It is not verified while another verification
  * runs: each needs space for all of etcd's data, and slow ones would accumulate.
- * @param made number of earlier runs
+ * @param made number of earlier runs @param repeated the failed run that it repeats
  */
 export function backupFor(
   { schedule: { metadata, spec }, backups }: Pick<ScheduleSnapshot, "schedule" | "backups">,
   dueMs: number,
   made: number,
+  repeated?: EtcdBackup,
 ): Draft<EtcdBackup> {
   const { verification, backupTemplate } = spec;
-  const isAsked = isToVerify(backupTemplate) || (verification !== undefined && made % verification.every === 0);
+  const wasAsked = repeated !== undefined && isToVerify(repeated);
+  const isOneOf = verification !== undefined && (wasAsked || made % verification.every === 0);
+  const isAsked = isToVerify(backupTemplate) || isOneOf;
   const isBusy = backups.some((backup) => isGood(backup) && !isSettled(backup));
   return {
     apiVersion: apiVersionOf(ETCD_BACKUPS),

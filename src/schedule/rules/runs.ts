@@ -41,16 +41,19 @@ export const replaceBackup: ScheduleRule = {
   },
 };
 
-/** Creates the due EtcdBackup. Its name contains the due time, so that it is made once. */
+/** Creates the due EtcdBackup, or repeats a failed run. Its name has the due time, or the end of the pause: each is made once. */
 export const createBackup: ScheduleRule = {
   name: "create-backup",
   decide(snapshot) {
     const { schedule, backups, namesake } = snapshot;
-    const { dueMs, made } = runsOf(snapshot);
+    const { dueMs, made, repeated } = runsOf(snapshot);
     if (dueMs === undefined || namesake !== undefined) return undefined;
     if (schedule.spec.concurrencyPolicy !== "Allow" && backups.some(isActive)) return undefined;
-    const because = `a backup was due at ${rfc3339(dueMs)}`;
-    return step(because, { do: "createBackup", backup: backupFor(snapshot, dueMs, made) });
+    const because =
+      repeated === undefined
+        ? `a backup was due at ${rfc3339(dueMs)}`
+        : `EtcdBackup ${repeated.metadata.name} has failed and is repeated`;
+    return step(because, { do: "createBackup", backup: backupFor(snapshot, dueMs, made, repeated) });
   },
 };
 

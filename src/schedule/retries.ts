@@ -1,0 +1,44 @@
+import type { BackupReason } from "#api/conditions.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+
+/**
+ * Reasons of failures that may pass without a change of the spec, a Secret's content or the store's settings. Other
+ * reasons would fail again, and a deadline that was too short would load etcd again.
+ */
+const PASSING: readonly string[] = [
+  "Waiting",
+  "StepRefused",
+  "NameTaken",
+  "ClusterNotFormed",
+  "NoQuorum",
+  "PodPending",
+  "PodRefused",
+  "SecretMissing",
+  "ImageUnavailable",
+  "AgentFailed",
+  "SourceUnreachable",
+  "SnapshotCorrupt",
+  "AnotherAttempt",
+  "StoreUnreachable",
+  "Stopped",
+  "Internal",
+] satisfies readonly BackupReason[];
+
+/**
+ * Least pause after a failed run, in milliseconds: its pods have tried for minutes. Later pauses are as long as the
+ * time since the due time: 10, 20, 40 minutes and so on. So the attempts of an outage are few.
+ */
+const LEAST_PAUSE_MS = 10 * 60_000;
+
+/**
+ * When a failed run may be repeated, in milliseconds since 1970; `undefined` when a repetition cannot help.
+ * @param dueMs due time of the run
+ */
+export function repeatAtMs({ status }: EtcdBackup, dueMs: number): number | undefined {
+  const reason = status?.conditions?.find(({ type, status: is }) => type === "Failed" && is === "True")?.reason;
+  if (status?.phase !== "Failed" || reason === undefined || !PASSING.includes(reason)) return undefined;
+  const failedMs = Date.parse(status.completionTime ?? "");
+  if (Number.isNaN(failedMs)) return undefined;
+  const atMs = failedMs + Math.max(LEAST_PAUSE_MS, failedMs - dueMs);
+  return Math.floor(atMs / 1_000) * 1_000; // The name has whole seconds.
+}
