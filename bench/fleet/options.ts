@@ -26,22 +26,22 @@ export interface FleetOptions {
   readonly profiles: string | undefined;
 }
 
+/** The options of the command line, apart from the number of clusters. */
+export const FLEET_FLAGS = {
+  silent: { type: "string" },
+  members: { type: "string" },
+  namespaces: { type: "string" },
+  "at-once": { type: "string" },
+  brief: { type: "boolean", default: false },
+  "node-flags": { type: "string" },
+  profiles: { type: "string" },
+  tls: { type: "boolean", default: false },
+  shards: { type: "string" },
+} as const;
+
 /** @throws Error that names the wrong option */
 export function fleetOptions(): FleetOptions {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      silent: { type: "string" },
-      members: { type: "string" },
-      namespaces: { type: "string" },
-      "at-once": { type: "string" },
-      brief: { type: "boolean", default: false },
-      "node-flags": { type: "string" },
-      profiles: { type: "string" },
-      tls: { type: "boolean", default: false },
-      shards: { type: "string" },
-    },
-  });
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: FLEET_FLAGS });
   const clusters = wholeNumber("the number of clusters", positionals[0], CLUSTERS, 4, 10_000);
   const atOnce = wholeNumber("--at-once", values["at-once"], clusters, 1, clusters);
   const members = wholeNumber("--members", values.members, 3, 1, 5);

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { FLEET_FLAGS } from "../../bench/fleet/options.ts";
 import { argumentsOf, runCommand } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { withTestInstance } from "../levels.ts";
@@ -77,17 +78,10 @@ async function main(argv: readonly string[]): Promise<number> {
   const alone = names.filter((name) => !BENCHES[name].onKubernetes);
   const codes: number[] = [];
   const size = values.megabytes === undefined ? [] : ["--megabytes", values.megabytes];
-  const fleetOptions = [
-    ...(values.silent === undefined ? [] : ["--silent", values.silent]),
-    ...(values.members === undefined ? [] : ["--members", values.members]),
-    ...(values.namespaces === undefined ? [] : ["--namespaces", values.namespaces]),
-    ...(values["at-once"] === undefined ? [] : ["--at-once", values["at-once"]]),
-    ...(values.brief ? ["--brief"] : []),
-    ...(values["node-flags"] === undefined ? [] : [`--node-flags=${values["node-flags"]}`]),
-    ...(values.profiles === undefined ? [] : ["--profiles", values.profiles]),
-    ...(values.shards === undefined ? [] : ["--shards", values.shards]),
-    ...(values.tls ? ["--tls"] : []),
-  ];
+  const fleetOptions = Object.entries(values).flatMap(([name, value]) => {
+    if (!Object.hasOwn(FLEET_FLAGS, name) || value === false) return [];
+    return [value === true ? `--${name}` : `--${name}=${value}`];
+  });
   for (const name of alone) {
     const options = { backup: [...rounds, ...size], fleet: [...fleetSize, ...fleetOptions] }[name as string] ?? [];
     codes.push(await ended(spawnHere([...program(name), ...options])));
@@ -112,15 +106,7 @@ function parse(argv: readonly string[]) {
       keep: { type: "boolean", default: false },
       rounds: { type: "string" },
       megabytes: { type: "string" },
-      silent: { type: "string" },
-      members: { type: "string" },
-      namespaces: { type: "string" },
-      "at-once": { type: "string" },
-      brief: { type: "boolean", default: false },
-      "node-flags": { type: "string" },
-      profiles: { type: "string" },
-      shards: { type: "string" },
-      tls: { type: "boolean", default: false },
+      ...FLEET_FLAGS,
     },
   });
 }

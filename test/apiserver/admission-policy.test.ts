@@ -287,8 +287,14 @@ const CASES: readonly Case[] = [
   },
   { what: "create a pod", of: PODS, write: { create: {} }, says: "creates no pods" },
   { what: "delete a member's pod", of: PODS, write: "delete" },
+  ...["backup-name", "restore-name"].map((label) => ({
+    what: `delete a pod with the label ${label}`,
+    of: PODS,
+    was: { metadata: { labels: { "etcd.improbable.io/peer-name": null, [`etcd.improbable.io/${label}`]: "a" } } },
+    write: "delete" as const,
+  })),
   {
-    what: "delete a pod that belongs to no member",
+    what: "delete a pod that belongs to no member, backup or restore",
     of: PODS,
     was: { metadata: { labels: { "etcd.improbable.io/peer-name": null } } },
     write: "delete",

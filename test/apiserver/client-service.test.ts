@@ -12,7 +12,7 @@ const namespace = "default";
 
 let server: ApiServer;
 beforeAll(async () => {
-  server = await startApiServer();
+  server = await startApiServer(["--service-cluster-ip-range=10.0.0.0/24,fd00:1::/112"]);
 });
 afterAll(async () => await server?.stop());
 
@@ -73,4 +73,31 @@ test("fields that a cloud controller sets are kept while the Service has the typ
   const closed = await put(labelled, named({ spec: { type: "ClusterIP" } }));
   expect(closed.spec).toEqual(made.spec);
   expect(closed.metadata.annotations).toMatchObject({ "cloud.example/id": "7" });
+});
+
+test("the chosen port, families and load balancer are stored, and can be taken back", async () => {
+  const named = (spec: EtcdCluster["spec"]["clientService"]["spec"]) => wanted({ spec }, "chosen-client");
+  const made = await server.client.create(SERVICES, named({ type: "ClusterIP" }), OPTIONS);
+  expect(made.spec?.ipFamilies).toEqual(["IPv4"]);
+  const dual = await put(made, named({ type: "ClusterIP", ipFamilyPolicy: "PreferDualStack", appProtocol: "https" }));
+  expect([dual.spec?.ipFamilies, dual.spec?.ports?.[0]?.appProtocol]).toEqual([["IPv4", "IPv6"], "https"]);
+  const kept = await put(dual, named({ type: "ClusterIP", ipFamilyPolicy: "PreferDualStack", ipFamilies: ["IPv4"] }));
+  expect([kept.spec?.ipFamilies, kept.spec?.ports?.[0]]).toEqual([["IPv4", "IPv6"], made.spec?.ports?.[0]]);
+  const unasked = await put(kept, named({ type: "ClusterIP" }));
+  expect(unasked.spec?.ipFamilies).toEqual(["IPv4", "IPv6"]);
+  const single = await put(unasked, named({ type: "ClusterIP", ipFamilyPolicy: "SingleStack" }));
+  expect(single.spec?.ipFamilies).toEqual(["IPv4"]);
+  const ranges = ["192.0.2.0/24"];
+  const opened = await put(single, named({ type: "LoadBalancer", nodePort: 30_379, loadBalancerSourceRanges: ranges }));
+  expect([nodePort(opened), opened.spec?.loadBalancerSourceRanges]).toEqual([30_379, ranges]);
+  const moved = await put(opened, named({ type: "LoadBalancer", nodePort: 30_380 }));
+  expect([nodePort(moved), moved.spec?.loadBalancerSourceRanges]).toEqual([30_380, undefined]);
+  const closed = await put(moved, named({ type: "ClusterIP" }));
+  expect([nodePort(closed), closed.spec?.clusterIP]).toEqual([undefined, made.spec?.clusterIP]);
+});
+
+test("a Service of IPv6 alone is created", async () => {
+  const draft = wanted({ spec: { type: "ClusterIP", ipFamilies: ["IPv6"] } }, "six-client");
+  const made = await server.client.create(SERVICES, draft, OPTIONS);
+  expect([made.spec?.ipFamilies, serviceDiffers(made, draft)]).toEqual([["IPv6"], false]);
 });

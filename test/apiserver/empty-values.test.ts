@@ -14,7 +14,10 @@ import type { KubeClient } from "#kube/client.ts";
 
 /** Empty values with a meaning of their own, and those that stay in the spec and change nothing: why they may. */
 const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
-  [/[.](image|etcd|monitoring|metadata|podTemplate)$/, "without values in it every default stays"],
+  [
+    /[.](image|etcd|monitoring|metadata|podTemplate|proxy|securityContext)$/,
+    "without values in it every default stays",
+  ],
   [/[.](labels|annotations|extraArgs|limits|requests|matchLabels|nodeSelector)$/, "an empty map adds nothing"],
   [
     /[.](pullSecrets|imagePullSecrets|tolerations|extraNames|matchExpressions|values|except)$/,
@@ -31,7 +34,9 @@ const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
   [/[.]storage[.](selector|storageClassName|volumeAttributesClassName)$/, "as in a PersistentVolumeClaim"],
   [/[.]failedBackupsHistoryLimit$/, "0 keeps none, as in a CronJob; clients in Go use a pointer for it there"],
   [/[.]archive$/, "its presence turns archives on, as that of emptyDir chooses a volume"],
-  [/[.]resources$/, "without values in it the operator's own stay"],
+  [/[.]securityContext[.](runAsGroup|fsGroup)$/, "0 is root's group, as in a Pod, where clients in Go use a pointer"],
+  [/[.]proxy[.]noProxy$/, "an empty text names no server, and some are never asked through a proxy"],
+  [/[.](resources|etcdResources)$/, "without values in it the operator's own stay"],
   [/[.]tolerations\[0\][.]\w+$/, "as in a Pod, where clients in Go use a pointer for tolerationSeconds"],
 ];
 

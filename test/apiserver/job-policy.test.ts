@@ -105,6 +105,13 @@ describe("the operator may create", () => {
     ["the Job of a backup to a volume", draft({ destination: { volume: { claimName: "c" } } })],
     ["the Job of a backup to a URL", draft({ destination: { url: { template: "gs://bb/k" } } })],
     [
+      "the Job of a backup with an identity at Google, through a proxy",
+      draft({
+        destination: { gcs: { bucket: "bb" } },
+        podTemplate: { spec: { serviceAccountName: "backup", proxy: { httpsProxy: "http://proxy:3128" } } },
+      }),
+    ],
+    [
       "the Job of a backup to Azure",
       draft({ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }),
     ],
@@ -188,8 +195,8 @@ function asRead({ metadata: { uid } }: KubeObject) {
 }
 
 const RUN = "run the agent of operator:test, and nothing else";
-const ENVIRONMENT = "is AGENT_TASK, which holds no secret, and nothing else";
-const MOUNTS = "mount claims, empty volumes, and of Secrets only keys that a backup needs";
+const ENVIRONMENT = "is AGENT_TASK, HTTPS_PROXY, HTTP_PROXY, NO_PROXY, which hold no secret, and nothing else";
+const MOUNTS = "mount claims, empty volumes, a token for no API server, and of Secrets only keys";
 const PLACE = "mount whole volumes, each in its own place, and no devices";
 const SHARE = "share no processes, and have no working directory";
 const NODE =
@@ -215,6 +222,7 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["a second container", pod({ containers: [{ ...containerOf(draft()) }, { ...containerOf(draft()), name: "b" }] }), RUN],
   ["a container that runs first", pod({ initContainers: [{ ...containerOf(draft()), name: "b" }] }), RUN],
   ["a variable", agent({ env: [{ name: "NODE_OPTIONS", value: "--import=x" }] }), ENVIRONMENT],
+  ["a proxy from a Secret", agent({ env: [{ name: "HTTPS_PROXY", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] }), ENVIRONMENT],
   ["a Secret in the environment", agent({ env: [{ name: "AGENT_TASK", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] }), ENVIRONMENT],
   ["a whole Secret in the environment", agent({ envFrom: [{ secretRef: { name: "s" } }] }), ENVIRONMENT],
   ["a whole Secret", secret([]), MOUNTS],
@@ -235,6 +243,9 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["processes that containers share", pod({ shareProcessNamespace: true }), SHARE],
   ["a working directory", agent({ workingDir: "/volume" }), SHARE],
   ["a token", pod({ volumes: [{ name: "credentials", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }] }), MOUNTS],
+  ["a token for the API server", pod({ volumes: [{ name: "identity", projected: { sources: [{ serviceAccountToken: { path: "token", audience: "https://kubernetes.default.svc" } }] } }], containers: { volumeMounts: [] } }), MOUNTS],
+  ["a token without audience", pod({ volumes: [{ name: "identity", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }], containers: { volumeMounts: [] } }), MOUNTS],
+  ["a Secret beside an identity", pod({ volumes: [{ name: "identity", projected: { sources: [{ serviceAccountToken: { path: "token", audience: "etcd.improbable.io" } }, { secret: { name: "s", items: [{ key: "a", path: "a" }] } }] } }], containers: { volumeMounts: [] } }), MOUNTS],
   ["a path of the node", pod({ volumes: [{ name: "credentials", hostPath: { path: "/" } }] }), MOUNTS],
   ["a driver's volume", pod({ volumes: [{ name: "credentials", csi: { driver: "d" } }] }), MOUNTS],
   ["a token by default", pod({ automountServiceAccountToken: null }), TOKEN],

@@ -12,7 +12,7 @@ import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
 // etcd users as people use them: they enable auth, read root's password from its Secret, and run etcdctl.
 
-const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as const;
 /** The password that a person writes into root's Secret. */
 const CHOSEN = "chosen-by-hand-4711";
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
   namespace = await testNamespace("auth");
   cluster = new UserCluster(namespace.name);
   backups = new UserBackups(cluster);
-  await cluster.create({ replicas: 3, tls: TLS, auth: { enabled: true } } as never);
+  await cluster.create({ replicas: 3, tls: TLS, auth: { enabled: true } });
   await cluster.untilReady();
   await startApplication("app", "my-etcd");
 });
@@ -48,7 +48,7 @@ async function startApplication(name: string, of: string): Promise<void> {
   const text = readFileSync("examples/tls.yaml", "utf8").replaceAll("orders-client", `${of}-client`);
   const pod = parseAllDocuments(text)[1]?.toJS() as { metadata: object; spec: { containers: object[] } };
   const containers = pod.spec.containers.map((each) => ({ ...each, command: IDLE }));
-  await backups.apply({ ...pod, metadata: { name }, spec: { ...pod.spec, containers } });
+  await cluster.apply({ ...pod, metadata: { name }, spec: { ...pod.spec, containers } });
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
 }
 

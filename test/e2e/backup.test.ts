@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
-import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
+import { BACKUP_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { Load } from "#kit/e2e/load.ts";
 import { restored, UserBackups } from "#kit/e2e/user-backups.ts";
 import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versitygw.ts";
+import type { Pod } from "#kube/kinds.ts";
 
 // Backups as people use them: an EtcdBackup, a Job with the operator's own image, and an object that etcd's own tools
 // restore.
@@ -25,12 +26,7 @@ beforeAll(async () => {
   cluster = new UserCluster(namespace.name);
   backups = new UserBackups(cluster);
   await cluster.create({ replicas: 3 });
-  await backups.apply({
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-  });
+  await backups.claim();
   await cluster.untilReady();
 });
 afterAll(async () => {
@@ -47,6 +43,47 @@ async function folderOf(claim: string): Promise<string> {
   if (found === undefined) throw new Error(`no node holds ${spec.volumeName}`);
   return found;
 }
+
+/** A policy that adds a container to pods of backups in the namespace, as service meshes do. */
+function addedContainer(name: string, namespace: string): readonly object[] {
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const proxy = `[JSONPatch{op: 'add', path: '/spec/containers/-', value: Object.spec.containers{
+    name: 'proxy', image: object.spec.containers[0].image, command: ['node', '-e', 'setInterval(() => {}, 1000)'],
+    securityContext: Object.spec.containers.securityContext{
+      allowPrivilegeEscalation: false,
+      capabilities: Object.spec.containers.securityContext.capabilities{drop: ['ALL']}}}}]`;
+  const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] };
+  const spec = {
+    matchConstraints: { resourceRules: [rule] },
+    matchConditions: [{ name: "backup", expression: `'${BACKUP_LABEL}' in object.metadata.labels` }],
+    failurePolicy: "Fail",
+    reinvocationPolicy: "Never",
+    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: proxy } }],
+  };
+  const selected = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } } };
+  const binding = { policyName: name, matchResources: selected };
+  return [
+    { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name }, spec },
+    { apiVersion, kind: "MutatingAdmissionPolicyBinding", metadata: { name }, spec: binding },
+  ];
+}
+
+/** A pod with the label of backups, to see when the policy has an effect. */
+const PROBE = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "probe", labels: { [BACKUP_LABEL]: "probe" } },
+  spec: {
+    securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [
+      {
+        name: "probe",
+        image: "registry.example/none",
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+      },
+    ],
+  },
+};
 
 const volume = { volume: { claimName: "backups", path: "nightly" } };
 const source = { cluster: { name: "my-etcd" } };
@@ -116,6 +153,43 @@ describe("a backup to a volume", () => {
     expect(existsSync(join(await folderOf("backups"), kept))).toBe(true);
   });
 
+  test("is stored, verified and deleted in pods with an added container that never ends", async () => {
+    const policy = `proxy.${namespace.name}`;
+    for (const object of addedContainer(policy, namespace.name))
+      await kubectl.run(["create", "-f", "-"], { input: JSON.stringify(object) });
+    try {
+      await eventually(async () => {
+        const args = ["create", "-n", namespace.name, "--dry-run=server", "-o", "json", "-f", "-"];
+        const { stdout } = await kubectl.run(args, { input: JSON.stringify(PROBE) });
+        expect((JSON.parse(stdout) as Pod).spec?.containers).toHaveLength(2);
+      });
+      const verification = { mode: "Restore" } as const;
+      await backups.backUp("proxied", { source, destination: volume, deletionPolicy: "Delete", verification });
+      const { metadata } = await eventually(async () => {
+        const [pod] = (
+          await cluster.json<{ items: Pod[] }>("get", "pods", "-l", "batch.kubernetes.io/job-name=proxied")
+        ).items;
+        if (pod === undefined) throw new Error(`the pod is not created yet: ${await cluster.kubectl("get", "events")}`);
+        return pod;
+      });
+      const names = await cluster.kubectl("get", "pod", metadata.name, "-o", "jsonpath={.spec.containers[*].name}");
+      expect(names).toBe("agent proxy");
+      await backups.until("proxied", "Completed", 200_000);
+      await eventually(async () => {
+        const { status } = await backups.read("proxied");
+        expect(status?.conditions).toContainEqual(expect.objectContaining({ type: "Verified", status: "True" }));
+        const { items } = await cluster.json<{ items: Pod[] }>("get", "pods", "-l", `${BACKUP_LABEL}=proxied`);
+        expect(items).toEqual([]);
+      }, 200_000);
+      const file = join(await folderOf("backups"), (await backups.read("proxied")).status?.objectKey ?? "");
+      expect(existsSync(file)).toBe(true);
+      await cluster.kubectl("delete", "etcdbackup", "proxied", "--timeout=120s");
+      expect(existsSync(file)).toBe(false);
+    } finally {
+      await kubectl.run(["delete", "mutatingadmissionpolicies,mutatingadmissionpolicybindings", policy]);
+    }
+  });
+
   test("waits for a missing encryption Secret, names it in the condition, and continues when the Secret exists", async () => {
     await backups.backUp("locked", {
       source,
@@ -137,7 +211,7 @@ describe("a backup to a volume", () => {
       `--from-literal=key=${"0123456789abcdef".repeat(4)}`,
     );
     const { status } = await backups.until("locked", "Completed", 200_000);
-    expect(status?.object).toMatchObject({ encrypted: true });
+    expect(status?.object).toMatchObject({ encrypted: true, keyID: expect.stringMatching(/^[0-9a-f]{8}$/) });
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect(readFileSync(file).subarray(0, 8).toString()).toBe("ECOSNAP1");
   });
@@ -212,7 +286,7 @@ describe("a backup to S3", () => {
       source: { clusterURL: "http://my-etcd:2379" },
       destination: { objectURLTemplate: `s3://backups/{{ .Namespace }}/{{ .Name }}.db?${query}` },
     };
-    await backups.backUp("slide", spec, "v1alpha1");
+    await cluster.makeV1alpha1("EtcdBackup", "slide", spec);
     const { status } = await backups.until("slide", "Completed");
     const file = join(store.root, "backups", namespace.name, "slide.db");
     expect(readFileSync(file).length).toBe(status?.object?.bytes);
@@ -226,7 +300,7 @@ describe("a backup to S3", () => {
     const query = `endpoint=10.88.1.1:${store.port}&disableSSL=true&s3ForcePathStyle=true&region=us-east-1`;
     const objectURLTemplate = `s3://nowhere/{{ .Namespace }}/{{ .Name }}-{{ .UID }}.db?${query}`;
     const spec = { source: { clusterURL: "http://my-etcd:2379" }, destination: { objectURLTemplate } };
-    await backups.backUp("old", spec, "v1alpha1");
+    await cluster.makeV1alpha1("EtcdBackup", "old", spec);
     const { status, metadata } = await backups.until("old", "Failed", 60_000);
     expect(status?.objectURL).toContain(`s3://nowhere/${namespace.name}/old-${metadata.uid}.db?`);
     expect(status?.conditions).toMatchObject([
@@ -305,13 +379,7 @@ test("a backup reports PodRefused when a quota refuses its pod", async () => {
     source: { external: { endpoints: ["http://10.255.255.1:2379"] } },
     destination: { s3: { bucket: "none" } },
   };
-  const manifest = {
-    apiVersion: "etcd.improbable.io/v1beta1",
-    kind: "EtcdBackup",
-    metadata: { name: "refused", namespace: other.name },
-    spec,
-  };
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(manifest) });
+  await elsewhere.make("EtcdBackup", "refused", spec);
   await eventually(async () => {
     const { status } = await elsewhere.json<EtcdBackup>("get", "etcdbackup", "refused");
     const complete = status?.conditions?.find(({ type }) => type === "Complete");

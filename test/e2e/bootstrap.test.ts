@@ -85,7 +85,7 @@ test("clients reach the cluster through its Services, and SRV records name the m
 test("a cluster without spec.tls gets TLS in its stored spec, and etcdctl in its pods needs no flags", async () => {
   await using namespace = await testNamespace("default-tls");
   const cluster = new UserCluster(namespace.name);
-  const open = { replicas: 3, tls: undefined } as never;
+  const open = { replicas: 3, tls: undefined };
   await cluster.create(open);
   const { spec, status } = await cluster.untilReady(180_000);
   expect(spec.tls).toEqual(DEFAULT_TLS);

@@ -44,7 +44,7 @@ test("members start when the provided Secrets have the label, and until then TLS
       peer: { provider: "Secret", secret: { name: "peers" } },
       client: { provider: "Secret", secret: { server: { name: "server" }, operator: { name: "mine" } } },
     },
-  } as never);
+  });
   const { status } = await cluster.untilCondition("TLSReady", "False", "SecretNotAllowed");
   const message = status?.conditions?.find(({ type }) => type === "TLSReady")?.message;
   expect(message).toContain(`kubectl -n ${namespace.name} label secret peers ${LABEL}`);

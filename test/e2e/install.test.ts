@@ -47,7 +47,7 @@ test("npm start --secrets-of creates the example in the granted namespaces, and 
 test("a cluster in a namespace without the right to read Secrets reports a command that grants it", async () => {
   await using elsewhere = await testNamespace("install-elsewhere");
   const cluster = new UserCluster(elsewhere.name);
-  await cluster.create({ replicas: 1, tls: undefined } as never);
+  await cluster.create({ replicas: 1, tls: undefined });
   const { status } = await cluster.untilCondition("Ready", "False", "RightMissing");
   const told = status?.conditions?.find(({ type }) => type === "Ready")?.message ?? "";
   const [, command = ""] = /an administrator grants it with: (kubectl .*)$/.exec(told) ?? [];
@@ -58,7 +58,7 @@ test("a cluster in a namespace without the right to read Secrets reports a comma
 
 test("a running cluster reports within two minutes that the right to read Secrets was removed, and recovers later", async () => {
   const cluster = new UserCluster(THERE);
-  await cluster.create({ replicas: 1, tls: undefined, auth: { enabled: true } } as never);
+  await cluster.create({ replicas: 1, tls: undefined, auth: { enabled: true } });
   await cluster.untilReady();
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
   await cluster.kubectl("delete", "rolebinding", TLS_ROLE);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BACKUP_DESTINATION_LABEL, CLUSTER_LABEL, PEER_LABEL } from "#api/names.ts";
+import { CLUSTER_LABEL, PEER_LABEL } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
@@ -37,11 +37,11 @@ beforeAll(async () => {
   mayRead = await lettingRead(name);
   cluster = new UserCluster(name);
   [full, stopped] = ["full", "stopped"].map((each) => new UserCluster(name, each)) as [UserCluster, UserCluster];
-  const tls = { client: { provider: "Operator" }, peer: { provider: "Operator" } };
+  const tls = { client: { provider: "Operator" }, peer: { provider: "Operator" } } as const;
   await Promise.all([
-    cluster.create({ replicas: 3, tls } as never),
-    full.create({ replicas: 1, etcd: { backendQuota: { mode: "Fixed", size: "64Mi" } } } as never),
-    stopped.create({ replicas: 1, updateStrategy: { memberTimeout: "10s" } } as never),
+    cluster.create({ replicas: 3, tls }),
+    full.create({ replicas: 1, etcd: { backendQuota: { mode: "Fixed", size: "64Mi" } } }),
+    stopped.create({ replicas: 1, updateStrategy: { memberTimeout: "10s" } }),
   ]);
   await backUp();
   await Promise.all([cluster, full, stopped].map((each) => each.untilReady()));
@@ -56,25 +56,15 @@ afterAll(async () => {
 
 /** The schedule `good` makes a backup in seconds. The claim of the schedule `bad` does not exist. */
 async function backUp(): Promise<void> {
-  const backups = new UserBackups(cluster);
-  await backups.apply({
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-  });
+  await new UserBackups(cluster).claim();
   for (const [name, claimName] of [
     ["good", "backups"],
     ["bad", "absent"],
-  ]) {
+  ] as const) {
     const destination = { volume: { claimName, path: name } };
     const backupTemplate = { spec: { source: { cluster: { name: cluster.name } }, destination } };
-    await backups.apply({
-      apiVersion: "etcd.improbable.io/v1beta1",
-      kind: "EtcdBackupSchedule",
-      metadata: { name },
-      spec: { schedule: "@every 10s", retention: { keepLast: 1 }, backupTemplate },
-    });
+    const spec = { schedule: "@every 10s", retention: { keepLast: 1 }, backupTemplate };
+    await cluster.make("EtcdBackupSchedule", name, spec);
   }
 }
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
-import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { UserBackups } from "#kit/e2e/user-backups.ts";
 
 // A person deletes all keys, an hour after the last backup. A restore brings back the state just before.
 
@@ -20,26 +20,12 @@ beforeAll(async () => {
   namespace = await testNamespace("point-in-time");
   cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 });
-  await apply({
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-  });
+  await new UserBackups(cluster).claim();
   await cluster.untilReady();
 });
 afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
-
-async function apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
-  const object = { ...manifest, metadata: { ...manifest.metadata, namespace: namespace.name } };
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
-}
-
-async function make(kind: string, name: string, spec: object): Promise<void> {
-  await apply({ apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { name }, spec });
-}
 
 async function schedule(): Promise<EtcdBackupSchedule> {
   return await cluster.json<EtcdBackupSchedule>("get", "etcdbackupschedule", "hourly");
@@ -61,7 +47,7 @@ async function untilArchived(): Promise<void> {
 }
 
 test("a schedule with an archive creates a first backup and then archives every change", async () => {
-  await make("EtcdBackupSchedule", "hourly", {
+  await cluster.make("EtcdBackupSchedule", "hourly", {
     schedule: "0 0 1 1 *",
     archive: { maxAge: "2s" },
     backupTemplate: {
@@ -88,7 +74,7 @@ test("a restore to the revision before a deletion of all keys restores all keys 
   expect(await cluster.read("my-etcd-0", "key-0")).toBe("");
   await untilArchived();
   const backupName = (await schedule()).status?.lastSuccessful?.name;
-  await make("EtcdRestore", "back", {
+  await cluster.make("EtcdRestore", "back", {
     source: { backupName },
     until: { revision: String(before) },
     clusterTemplate: { clusterName: "again", spec: { replicas: 3, version: DEFAULT_VERSION, tls: NO_TLS } },
@@ -111,7 +97,7 @@ test("a restore to the revision before a deletion of all keys restores all keys 
 
 test("a restore to a time after the archive's end fails and names the last archived revision", async () => {
   const backupName = (await schedule()).status?.lastSuccessful?.name;
-  await make("EtcdRestore", "early", {
+  await cluster.make("EtcdRestore", "early", {
     source: { backupName },
     until: { time: "2099-01-01T00:00:00Z" },
     clusterTemplate: { clusterName: "early", spec: { replicas: 1, version: DEFAULT_VERSION, tls: NO_TLS } },

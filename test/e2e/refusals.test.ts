@@ -80,7 +80,7 @@ describe.concurrent("the problem is reported, changes no existing data, and ends
     await using namespace = await testNamespace("class");
     const cluster = new UserCluster(namespace.name);
     const storageClassName = namespace.name; // not namespaced, so named after ours
-    await cluster.create({ replicas: 1, storage: { storageClassName } } as never);
+    await cluster.create({ replicas: 1, storage: { storageClassName } });
     const { items } = await kubectl.json<{
       items: { metadata: { name: string }; provisioner: string; volumeBindingMode: string }[];
     }>(["get", "storageclass"]);

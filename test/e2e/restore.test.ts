@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
-import { BACKUP_DESTINATION_LABEL, FENCE, INITIAL_CLUSTER_ANNOTATION, RESTORED_FROM } from "#api/names.ts";
+import { FENCE, INITIAL_CLUSTER_ANNOTATION, RESTORED_FROM } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { UserBackups } from "#kit/e2e/user-backups.ts";
 import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versitygw.ts";
 import type { Job, KubeList, PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 
@@ -27,12 +28,7 @@ beforeAll(async () => {
   namespace = await testNamespace("restore");
   cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 });
-  await apply({
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-  });
+  await new UserBackups(cluster).claim();
   for (const [name, key] of Object.entries({ "backup-key": KEY, "wrong-key": KEY.replace("0", "1") }))
     await cluster.kubectl("create", "secret", "generic", name, `--from-literal=key=${key}`);
   oldID = (await cluster.untilReady()).status?.identity?.clusterID;
@@ -40,15 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
-
-async function apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
-  const object = { ...manifest, metadata: { ...manifest.metadata, namespace: namespace.name } };
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
-}
-
-async function make(kind: string, name: string, spec: object, version = "v1beta1"): Promise<void> {
-  await apply({ apiVersion: `etcd.improbable.io/${version}`, kind, metadata: { name }, spec });
-}
 
 /** Waits until the object has this phase. */
 async function until<T extends EtcdBackup | EtcdRestore>(kind: string, name: string, phase: string): Promise<T> {
@@ -81,7 +68,7 @@ test("a cluster is backed up to a volume with encryption and compression, and de
   revision = revisionIn(await cluster.etcdctl("my-etcd-0", "get", "leased", "-w", "json"));
   const encryption = { keySecretRef: { name: "backup-key" } };
   const destination = { volume: { claimName: "backups" } };
-  await make("EtcdBackup", "nightly", {
+  await cluster.make("EtcdBackup", "nightly", {
     source: { cluster: { name: "my-etcd" } },
     destination,
     encryption,
@@ -96,7 +83,7 @@ test("a restore with a wrong key fails and leaves no claim", async () => {
   const { objectKey = "" } = (await cluster.json<EtcdBackup>("get", "etcdbackup", "nightly")).status ?? {};
   const encryption = { keySecretRef: { name: "wrong-key" } };
   const source = { object: { volume: { claimName: "backups", key: objectKey }, encryption } };
-  await make("EtcdRestore", "mistaken", { source, clusterTemplate });
+  await cluster.make("EtcdRestore", "mistaken", { source, clusterTemplate });
   const { status } = await until<EtcdRestore>("etcdrestore", "mistaken", "Failed");
   expect(status?.conditions?.find(({ type }) => type === "Failed")).toMatchObject({
     status: "True",
@@ -118,7 +105,7 @@ test("a restore with a wrong key fails and leaves no claim", async () => {
 
 describe("a restored cluster", () => {
   beforeAll(async () => {
-    await make("EtcdRestore", "back", { source: { backupName: "nightly" }, clusterTemplate });
+    await cluster.make("EtcdRestore", "back", { source: { backupName: "nightly" }, clusterTemplate });
     await until<EtcdRestore>("etcdrestore", "back", "Completed");
   });
 
@@ -168,7 +155,7 @@ describe("a restored cluster", () => {
     await cluster.put("my-etcd-0", "later", "than the restore");
     const before = await claims("etcd.improbable.io/cluster-name=my-etcd");
     await cluster.kubectl("delete", "etcdrestore", "back", "--timeout=30s");
-    await make("EtcdRestore", "back", { source: { backupName: "nightly" }, clusterTemplate });
+    await cluster.make("EtcdRestore", "back", { source: { backupName: "nightly" }, clusterTemplate });
     const { status } = await until<EtcdRestore>("etcdrestore", "back", "Failed");
     expect(status?.conditions?.find(({ type }) => type === "Failed")).toMatchObject({ reason: "ClusterExists" });
     expect(await cluster.read("my-etcd-0", "later")).toBe("than the restore");
@@ -206,11 +193,11 @@ describe("the v1alpha1 manifests", () => {
     const query = `endpoint=10.88.1.1:${store.port}&disableSSL=true&s3ForcePathStyle=true&region=us-east-1`;
     const objectURL = `s3://backups/snapshot.db?${query}`;
     const backup = { source: { clusterURL: "http://my-etcd:2379" }, destination: { objectURLTemplate: objectURL } };
-    await make("EtcdBackup", "slide", backup, "v1alpha1");
+    await cluster.makeV1alpha1("EtcdBackup", "slide", backup);
     await until<EtcdBackup>("etcdbackup", "slide", "Completed");
     const spec = { replicas: 3, storage: { volumeClaimTemplate: { resources: { requests: { storage: "1Gi" } } } } };
     const template = { clusterName: "restored-cluster", spec };
-    await make("EtcdRestore", "slide", { source: { objectURL }, clusterTemplate: template }, "v1alpha1");
+    await cluster.makeV1alpha1("EtcdRestore", "slide", { source: { objectURL }, clusterTemplate: template });
     await until<EtcdRestore>("etcdrestore", "slide", "Completed");
     const restored = new UserCluster(namespace.name, "restored-cluster");
     expect(await restored.read("restored-cluster-2", "foo")).toBe("bar");

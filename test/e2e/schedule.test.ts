@@ -1,10 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BACKUP_DESTINATION_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
+import { SCHEDULE_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import type { EtcdBackupSchedule, EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster, type Written } from "#kit/e2e/e2e.ts";
+import { UserBackups } from "#kit/e2e/user-backups.ts";
 
 // Schedules as people use them: backups are made on time, retention deletes old ones with their objects, and the others
 // stay.
@@ -16,36 +17,21 @@ beforeAll(async () => {
   namespace = await testNamespace("schedule");
   cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 1 });
-  await apply({
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-  });
+  await new UserBackups(cluster).claim();
   await cluster.untilReady();
 });
 afterAll(async () => {
   await namespace?.[Symbol.asyncDispose]();
 });
 
-async function apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
-  const object = { ...manifest, metadata: { ...manifest.metadata, namespace: namespace.name } };
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
-}
-
-async function schedule(spec: object): Promise<void> {
+async function schedule(spec: Written<EtcdBackupScheduleSpec>): Promise<void> {
   const backupTemplate = {
     spec: {
       source: { cluster: { name: "my-etcd" } },
       destination: { volume: { claimName: "backups", path: "often" } },
     },
   };
-  await apply({
-    apiVersion: "etcd.improbable.io/v1beta1",
-    kind: "EtcdBackupSchedule",
-    metadata: { name: "often" },
-    spec: { backupTemplate, ...spec },
-  });
+  await cluster.make("EtcdBackupSchedule", "often", { backupTemplate, ...spec });
 }
 
 async function read(): Promise<EtcdBackupSchedule> {

@@ -7,8 +7,8 @@ import { expectHardlyAnyFailed, expectNothingLost } from "#kit/e2e/loaded-cluste
 // A cluster without TLS gets TLS and loses it again, under clients without TLS. Members serve both plaintext and TLS
 // for a while, and the clients lose nothing.
 
-const NONE = { provider: "None" };
-const OPERATOR = { provider: "Operator" };
+const NONE = { provider: "None" } as const;
+const OPERATOR = { provider: "Operator" } as const;
 const MEMBERS = [0, 1, 2].map((n) => `my-etcd-${n}`);
 /** Nine restarts, one after another, on a busy machine. */
 const SWITCHED_MS = 400_000;
@@ -19,7 +19,7 @@ let cluster: UserCluster;
 beforeAll(async () => {
   namespace = await testNamespace("tls-switch");
   cluster = new UserCluster(namespace.name);
-  await cluster.create({ replicas: 3, tls: { peer: NONE, client: { ...NONE, plaintextFor: "1h" } } } as never);
+  await cluster.create({ replicas: 3, tls: { peer: NONE, client: { ...NONE, plaintextFor: "1h" } } });
   await cluster.untilReady();
 });
 afterAll(async () => await namespace[Symbol.asyncDispose]());

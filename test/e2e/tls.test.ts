@@ -18,7 +18,7 @@ import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
 const LIFE = { provider: "Operator", duration: "10m", renewBefore: "9m" } as const;
 const LIFE_MS = 600_000;
-const TLS = { peer: LIFE, client: LIFE };
+const TLS = { peer: LIFE, client: LIFE } as const;
 /** Certificates are renewed after a minute; the kubelet updates the files within one or two more. */
 const RENEWED_MS = 240_000;
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
   backups = new UserBackups(cluster);
   quietNamespace = await testNamespace("tls-quiet");
   quiet = new UserCluster(quietNamespace.name);
-  for (const each of [cluster, quiet]) await each.create({ replicas: 3, tls: TLS } as never);
+  for (const each of [cluster, quiet]) await each.create({ replicas: 3, tls: TLS });
   accidentsNamespace = await testNamespace("tls-accidents");
   accidents = await TlsAccidents.begin(accidentsNamespace.name);
   await quiet.untilReady();
@@ -58,7 +58,7 @@ afterAll(async () => {
 async function startApplication(name: string, of: string): Promise<void> {
   const text = readFileSync("examples/tls.yaml", "utf8").replaceAll("orders-client", `${of}-client`);
   const pod = parseAllDocuments(text)[1]?.toJS() as KubeObject;
-  await backups.apply({ ...pod, metadata: { name } });
+  await cluster.apply({ ...pod, metadata: { name } });
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
 }
 
@@ -197,7 +197,7 @@ test("a cluster recreated from its claims without its Secrets keeps its identity
   const { clusterID } = (await cluster.get()).status?.identity ?? {};
   const before = await secretTexts(cluster, "my-etcd-client");
   await cluster.kubectl("delete", "etcdcluster", "my-etcd", "--cascade=foreground", "--timeout=120s");
-  await cluster.create({ replicas: 3, tls: TLS } as never);
+  await cluster.create({ replicas: 3, tls: TLS });
   const { status } = await cluster.untilReady();
   expect(status?.identity).toMatchObject({ clusterID, peerScheme: "https" });
   expect((await secretTexts(cluster, "my-etcd-client"))["ca.crt"]).not.toBe(before["ca.crt"]);

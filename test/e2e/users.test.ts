@@ -15,7 +15,7 @@ import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 // use etcdctl. The administrator uses etcdctl as root, with the password from the cluster's Secret.
 // test/long/access-drift.test.ts covers the repair of manual changes, which takes minutes.
 
-const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as const;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -27,17 +27,13 @@ beforeAll(async () => {
   cluster = new UserCluster(namespace.name);
   const text = readFileSync("examples/users.yaml", "utf8").replaceAll("{ name: orders }", "{ name: my-etcd }");
   example = parseAllDocuments(text).map((each) => each.toJS() as KubeObject);
-  await cluster.create({ replicas: 3, tls: TLS } as never);
-  for (const each of example.filter(({ kind }) => kind !== "Pod")) await apply(each);
+  await cluster.create({ replicas: 3, tls: TLS });
+  for (const each of example.filter(({ kind }) => kind !== "Pod")) await cluster.apply(each);
   await cluster.untilReady();
 });
 afterAll(
   async () => void (await kubectl.run(["delete", "namespace", namespace.name, "--wait=false", "--ignore-not-found"])),
 );
-
-async function apply(object: object): Promise<void> {
-  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
-}
 
 async function user(name: string): Promise<EtcdUser> {
   return await cluster.json<EtcdUser>("get", "etcduser", name);
@@ -71,7 +67,7 @@ async function startApplication(name: string, secretName: string, isNamed: boole
   // The pod idles, so that the test can run etcdctl in it.
   container.command = ["etcd", "--data-dir=/tmp/idle", "--listen-client-urls=http://127.0.0.1:3379", "--advertise-client-urls=http://127.0.0.1:3379", "--listen-peer-urls=http://127.0.0.1:3380"]; // biome-ignore format: a command
   if (!isNamed) container.env = container.env.filter((each) => !/USER|PASSWORD/.test(each.name));
-  await apply({ ...app, metadata: { name } });
+  await cluster.apply({ ...app, metadata: { name } });
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=90s");
 }
 
@@ -187,7 +183,7 @@ test("no password and no private key appears in objects, events, logs, metrics o
   expect(await foundInBodies(instance.logs, needles, ...marks)).toEqual({ found: [], hasBodies: true });
   // Proof that the search works: a leaked secret is found.
   const [one = ""] = [...secrets].filter(isKey);
-  await apply({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "telltale" }, data: { told: one } });
+  await cluster.apply({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "telltale" }, data: { told: one } });
   expect(foundIn(await toldIn(namespace.name), [...secrets])).toEqual([[...secrets].indexOf(one)]);
 });
 

@@ -15,7 +15,7 @@ import { PATIENCE } from "#objectstore/patience.ts";
 const SECRET = "PRIVATE-KEY-OF-ANOTHER-SECRET";
 const TOKEN = "TOKEN-OF-THE-SERVICE-ACCOUNT";
 const signal = new AbortController().signal;
-const patience = { ...PATIENCE, attempts: 1 };
+const patience = { ...PATIENCE, attempts: 1, giveUpMs: 0 };
 
 let received = "";
 const recorder = createServer((request, response) => {

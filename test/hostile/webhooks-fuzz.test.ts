@@ -5,12 +5,11 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
-import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
+import { admission } from "#kit/hostile/admission.ts";
 import { cpuMsOf, MAX_BLOCKED_MS } from "#kit/hostile/cost.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
-import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 import { answerConversion } from "#webhooks/conversion.ts";
 
 // Requests that are nearly those of an API server: parts of valid requests are replaced, removed or changed.
@@ -18,18 +17,6 @@ import { answerConversion } from "#webhooks/conversion.ts";
 
 /** fast-check prints the seed and the path of a case that fails. */
 const BUDGET = { numRuns: 1_500, seed: 20_261_128, interruptAfterTimeLimit: 120_000 };
-
-const kube = {
-  create: () => Promise.resolve({}),
-  list: () => Promise.resolve({ items: [], resourceVersion: "1" }),
-  find: () => Promise.resolve({ is: "absent" }),
-};
-const admission = clusterAdmission({
-  kube: kube as never,
-  imageRepository: "registry.example/etcd",
-  clock: systemClock,
-  log: silentLog,
-});
 
 /** Values that replace others. */
 const ODD = fc.oneof(

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import type { Secret } from "#kube/kinds.ts";
 
 // The operator looks for drift in etcd's users and roles every few minutes, because etcd does not announce it.
 
 /** Each object is checked every five minutes, and each repair is one write; the rest is for a busy machine. */
 const DRIFT_MS = 400_000;
-const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as const;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -15,9 +15,10 @@ let cluster: UserCluster;
 beforeAll(async () => {
   namespace = await testNamespace("drift");
   cluster = new UserCluster(namespace.name);
-  await cluster.create({ replicas: 1, tls: TLS, auth: { enabled: true } } as never);
-  await apply("EtcdRole", "shop", { permissions: [{ access: "ReadWrite", prefix: "shop/" }] });
-  await apply("EtcdUser", "shop", { roles: ["shop"] });
+  await cluster.create({ replicas: 1, tls: TLS, auth: { enabled: true } });
+  const clusterRef = { name: "my-etcd" };
+  await cluster.make("EtcdRole", "shop", { clusterRef, permissions: [{ access: "ReadWrite", prefix: "shop/" }] });
+  await cluster.make("EtcdUser", "shop", { clusterRef, roles: ["shop"] });
   await cluster.untilReady();
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
   await eventually(async () => {
@@ -28,11 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
-
-async function apply(kind: string, name: string, spec: object): Promise<void> {
-  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { name }, spec: { clusterRef: { name: "my-etcd" }, ...spec } }; // biome-ignore format: one line
-  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
-}
 
 async function passwordIn(name: string): Promise<string> {
   const { data = {} } = await cluster.json<Secret>("get", "secret", name);

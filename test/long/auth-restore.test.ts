@@ -12,7 +12,7 @@ const SPEC = {
   replicas: 1,
   tls: { peer: { provider: "Operator" }, client: { provider: "Operator" } },
   auth: { enabled: true },
-};
+} as const;
 /** The operator retries root's password in etcd every ten minutes, unless the Secret changes. */
 const TOLD_MS = 120_000;
 /** Pods end, and their objects are garbage-collected. */
@@ -26,7 +26,7 @@ beforeAll(async () => {
   namespace = await testNamespace("auth-restore");
   cluster = new UserCluster(namespace.name);
   backups = new UserBackups(cluster);
-  await cluster.create(SPEC as never);
+  await cluster.create(SPEC);
   await cluster.untilReady();
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
 });
@@ -42,7 +42,7 @@ async function rootPassword(): Promise<string> {
 
 /** Creates the Secret of root, as a person does before there is a cluster. */
 async function bringRoot(of: string, password: string): Promise<void> {
-  await backups.apply({
+  await cluster.apply({
     apiVersion: "v1",
     kind: "Secret",
     metadata: { name: `${of}-root`, labels: { [CLUSTER_LABEL]: of } },

@@ -2,13 +2,13 @@ import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { secretTexts } from "#kit/e2e/user-tls.ts";
 
 // The clients' CA is rotated while the API server refuses writes to one binding. Applications have two and a half
 // minutes to reread their Secret before each step.
 
-const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as const;
 const STEP_MS = 400_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -17,14 +17,12 @@ let cluster: UserCluster;
 beforeAll(async () => {
   namespace = await testNamespace("binding-rotation");
   cluster = new UserCluster(namespace.name);
-  await cluster.create({ replicas: 1, tls: TLS } as never);
+  await cluster.create({ replicas: 1, tls: TLS });
   for (const name of ["shop", "billing"]) {
-    const spec = {
+    await cluster.make("EtcdUser", name, {
       clusterRef: { name: "my-etcd" },
       authentication: { type: name === "billing" ? "Certificate" : "Password" },
-    };
-    const object = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdUser", metadata: { name }, spec };
-    await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
+    });
   }
   await cluster.untilReady();
   await eventually(async () => expect(await bindings()).toEqual(bindingsBy([await authority()])), 60_000);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import { eventually, testNamespace, UserCluster, type Written } from "#kit/e2e/e2e.ts";
 import { expectServed, TlsWriter } from "#kit/e2e/tls-writer.ts";
 import { allShown } from "#kit/e2e/user-tls.ts";
 import { CertManager, createIssuers, type Issuers, requestsOf } from "#kit/servers/cert-manager.ts";
@@ -9,7 +10,7 @@ import { CertManager, createIssuers, type Issuers, requestsOf } from "#kit/serve
 
 /** Three or four restarts of all members, with two and a half minutes for clients in between; on a busy machine. */
 const CHANGED_MS = 1_500_000;
-const OPERATOR = { provider: "Operator", certManager: null };
+const OPERATOR = { provider: "Operator", certManager: null } as const;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -24,7 +25,7 @@ beforeAll(async () => {
   await cluster.create({
     replicas: 3,
     tls: { peer: { provider: "Operator" }, client: { provider: "Operator" } },
-  } as never);
+  });
   await cluster.untilReady();
 });
 afterAll(async () => {
@@ -33,7 +34,7 @@ afterAll(async () => {
 });
 
 /** Changes spec.tls, and waits until members serve only certificates of the new provider. */
-async function changeTo(tls: object): Promise<void> {
+async function changeTo(tls: Written<EtcdClusterSpec>["tls"]): Promise<void> {
   await cluster.patch({ tls });
   await eventually(async () => {
     const { metadata, status } = await cluster.get();

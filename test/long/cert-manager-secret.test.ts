@@ -23,7 +23,7 @@ beforeAll(async () => {
   manager = await CertManager.install(namespace.name);
   issuers = await createIssuers(cluster);
   await bringSecrets(cluster);
-  await cluster.create({ replicas: 3, tls: managed() } as never);
+  await cluster.create({ replicas: 3, tls: managed() });
   await cluster.untilReady(180_000);
 });
 afterAll(async () => {
@@ -35,7 +35,7 @@ function managed() {
   return {
     peer: { provider: "CertManager", certManager: { issuerRef: issuers.company }, secret: null },
     client: { provider: "CertManager", certManager: { issuerRef: issuers.everywhere }, secret: null },
-  };
+  } as const;
 }
 
 async function untilChanged(): Promise<void> {

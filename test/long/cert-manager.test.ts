@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { mainBinary } from "#dev/components.ts";
 import { run } from "#dev/run.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { killOperator } from "#kit/e2e/loaded-cluster.ts";
 import { allShown, lives, MEMBERS, secretTexts } from "#kit/e2e/user-tls.ts";
 import { CertManager, createIssuers, type Issuers, renew, requestsOf } from "#kit/servers/cert-manager.ts";
@@ -23,7 +23,7 @@ const RENEWED_MS = 400_000;
 /**
  * The shortest life that cert-manager allows: the operator checks certificates that end within an hour once a minute.
  */
-const LIFE = { duration: "1h", renewBefore: "20m" };
+const LIFE = { duration: "1h", renewBefore: "20m" } as const;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -43,16 +43,12 @@ beforeAll(async () => {
       client: { provider: "CertManager", certManager: { issuerRef: issuers.everywhere }, ...LIFE },
     },
     auth: { enabled: true },
-  } as never);
+  });
 });
 afterAll(async () => {
   await namespace?.[Symbol.asyncDispose]();
   await manager?.[Symbol.asyncDispose]();
 });
-
-async function apply(object: object): Promise<void> {
-  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
-}
 
 /** Finds a Certificate of the cluster by the start of its name. @returns its full name */
 function requestFor(own: string): string {
@@ -128,12 +124,12 @@ describe("an EtcdUser", () => {
   test("logs in with a certificate from cert-manager, and reads its own keys only", async () => {
     const of = { clusterRef: { name: "my-etcd" } };
     const api = { apiVersion: "etcd.improbable.io/v1beta1", metadata: { name: "billing" } };
-    await apply({
+    await cluster.apply({
       ...api,
       kind: "EtcdRole",
       spec: { ...of, permissions: [{ access: "ReadWrite", prefix: "billing/" }] },
     });
-    await apply({
+    await cluster.apply({
       ...api,
       kind: "EtcdUser",
       spec: { ...of, roles: ["billing"], authentication: { type: "Certificate" } },
@@ -250,7 +246,7 @@ describe("without a working issuer", () => {
   test("the refusal of an issuer is reported with its message when there is no certificate yet", async () => {
     const refused = new UserCluster(namespace.name, "refused");
     const issuerRef = { name: "elsewhere", kind: "Issuer", group: "example.com" };
-    await refused.create({ replicas: 1, tls: { peer: { provider: "CertManager", certManager: { issuerRef } }, client: { provider: "None" } } } as never); // biome-ignore format: one line
+    await refused.create({ replicas: 1, tls: { peer: { provider: "CertManager", certManager: { issuerRef } }, client: { provider: "None" } } }); // biome-ignore format: one line
     await refused.untilCondition("TLSReady", "False", "CertificatesPending");
     // No controller implements this issuer: the test does, as cert-manager specifies for external issuers.
     const request = await eventually(async () => {
@@ -286,7 +282,7 @@ describe("without a working issuer", () => {
 
       // Otherwise cert-manager would at once issue another CA for its Certificate.
       await cluster.kubectl("delete", "certificate.cert-manager.io", "company");
-      await apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "company" }, type, data });
+      await cluster.apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "company" }, type, data });
       const untrusted = await pairOf(peer);
       await renew(cluster, peer);
       await eventually(async () => expect(await pairOf(peer)).not.toBe(untrusted));
@@ -301,8 +297,10 @@ describe("without a working issuer", () => {
   test("cert-manager's webhook refuses requests that the operator never makes", async () => {
     const wrong = { ...requests[0], metadata: { namespace: namespace.name, name: "wrong" } };
     const { spec } = wrong;
-    await expect(apply({ ...wrong, spec: { ...spec, duration: "30m", renewBefore: "20m" } })).rejects.toThrow(/1h0m0s/);
-    await expect(apply({ ...wrong, spec: { ...spec, commonName: "a".repeat(65) } })).rejects.toThrow(/64/);
+    await expect(cluster.apply({ ...wrong, spec: { ...spec, duration: "30m", renewBefore: "20m" } })).rejects.toThrow(
+      /1h0m0s/,
+    );
+    await expect(cluster.apply({ ...wrong, spec: { ...spec, commonName: "a".repeat(65) } })).rejects.toThrow(/64/);
   });
 });
 

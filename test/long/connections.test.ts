@@ -50,7 +50,7 @@ test("in a settled cluster, operator, kubelet and members reuse connections inst
   await using secure = await testNamespace("connections-tls");
   await using plain = await testNamespace("connections-plain");
   const clusters = [new UserCluster(secure.name), new UserCluster(plain.name)] as const;
-  await clusters[0].create({ replicas: 3, tls: undefined } as never);
+  await clusters[0].create({ replicas: 3, tls: undefined });
   await clusters[1].create({ replicas: 3 });
   for (const each of clusters) await each.untilReady();
   await clusters[0].untilCondition("TLSReady", "True", "CertificatesValid");

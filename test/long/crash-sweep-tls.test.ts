@@ -3,7 +3,7 @@ import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.
 import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
 import type { World } from "#kit/sweeps/operator-world.ts";
 
-const OPERATOR = { provider: "Operator" };
+const OPERATOR = { provider: "Operator" } as const;
 
 // tls-history.test.ts covers several members. A single member causes each kind of write, in a third of the time.
 const toTls: Scenario = {

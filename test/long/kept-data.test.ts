@@ -70,7 +70,7 @@ describe.concurrent("existing data", () => {
   test("is used again after kubectl delete --cascade=orphan, with the command in the condition Ready", async () => {
     await using namespace = await testNamespace("orphans");
     const cluster = new UserCluster(namespace.name);
-    const tls = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as never; // the API server fills in the rest
+    const tls = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as const;
     await cluster.create({ replicas: 3, tls });
     const before = await cluster.untilReady(SOON_MS);
     await cluster.put("my-etcd-0", "kept", "yes");

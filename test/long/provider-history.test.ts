@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { applicationCertificateName, bindingName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 import { ByClientSecret } from "#kit/e2e/client-secret.ts";
-import { eventually } from "#kit/e2e/e2e.ts";
+import { eventually, type Written } from "#kit/e2e/e2e.ts";
 import type { LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
 import { RESTORED_MS } from "#kit/e2e/user-backups.ts";
 import { secretTexts } from "#kit/e2e/user-tls.ts";
@@ -21,7 +22,7 @@ import type { ConfigMap } from "#kube/kinds.ts";
 /** The shortest life that cert-manager allows; certificates are renewed all the time. */
 const LIFE = { duration: "1h", renewBefore: "58m" } as const;
 const ISSUED = { provider: "Operator", ...LIFE } as const;
-const TLS = { peer: ISSUED, client: ISSUED };
+const TLS = { peer: ISSUED, client: ISSUED } as const;
 /** Removes the settings of the other providers. */
 const OTHERS_GONE = { certManager: null, secret: null };
 /** The shortest time that the operator allows: clients reread within this time, twice per change. */
@@ -40,7 +41,7 @@ let issuers: Issuers;
 
 beforeAll(async () => {
   history = await CheckedHistory.start("providers", {
-    tls: TLS as never, // the API server fills in the rest
+    tls: TLS,
     auth: { enabled: true },
     operatorFlags: [`--reread-within=${REREAD_SECONDS}s`],
     reachedBy: (user) => asApplicationUser(user, "the ConfigMap"),
@@ -70,7 +71,11 @@ async function trusted(): Promise<string> {
  * Changes spec.tls without effect on clients; earlier writes are then archived, backed up and verified.
  * @param handOver what applications and people do during the change
  */
-async function changed(to: string, tls: object, handOver: () => Promise<void> = async () => undefined): Promise<void> {
+async function changed(
+  to: string,
+  tls: Written<EtcdClusterSpec>["tls"],
+  handOver: () => Promise<void> = async () => undefined,
+): Promise<void> {
   const before = await trusted();
   await history.unnoticed(to, async () => {
     await cluster.patch({ tls });

@@ -6,7 +6,7 @@ import { ROTATED_AT_ANNOTATION } from "#api/names.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { ByClientSecret } from "#kit/e2e/client-secret.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { CLIENTS, Load } from "#kit/e2e/load.ts";
 import { PasswordClient } from "#kit/e2e/password-client.ts";
 import { secretTexts } from "#kit/e2e/user-tls.ts";
@@ -17,7 +17,7 @@ import type { KubeObject } from "#kube/kinds.ts";
 // Passwords are rotated while applications use them. An application keeps its connections. When it is refused, it
 // rereads its Secret: from the API server, or from the file that the kubelet updates.
 
-const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as const;
 const ROTATIONS = 4;
 /** The password that a person writes into the Secret. */
 const CHOSEN = "chosen-by-hand-4712";
@@ -36,10 +36,10 @@ let reach: ByClientSecret;
 beforeAll(async () => {
   namespace = await testNamespace("rotated-passwords");
   cluster = new UserCluster(namespace.name);
-  await cluster.create({ replicas: 3, tls: TLS, auth: { enabled: true } } as never);
+  await cluster.create({ replicas: 3, tls: TLS, auth: { enabled: true } });
   const text = readFileSync("examples/users.yaml", "utf8").replaceAll("{ name: orders }", "{ name: my-etcd }");
   const example = parseAllDocuments(text).map((each) => each.toJS() as KubeObject);
-  for (const each of example.filter(({ metadata }) => metadata.name === "shop")) await apply(idle(each));
+  for (const each of example.filter(({ metadata }) => metadata.name === "shop")) await cluster.apply(idle(each));
   await cluster.untilReady();
   await untilBound();
   reach = await ByClientSecret.start(cluster, "shop-binding");
@@ -48,10 +48,6 @@ afterAll(async () => {
   await reach?.[Symbol.asyncDispose]();
   await namespace[Symbol.asyncDispose]();
 });
-
-async function apply(object: object): Promise<void> {
-  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
-}
 
 /** Makes the example's pod idle: the test needs only its mounts. */
 function idle(each: KubeObject): object {

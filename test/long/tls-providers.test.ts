@@ -9,7 +9,7 @@ import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/snapshots/brought
 
 /** Three restarts of all members, with two and a half minutes for clients in between; on a busy machine. */
 const CHANGED_MS = 1_500_000;
-const OPERATOR = { provider: "Operator", secret: null };
+const OPERATOR = { provider: "Operator", secret: null } as const;
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await cluster.create({
     replicas: 3,
     tls: { peer: { provider: "Operator" }, client: { provider: "Operator" } },
-  } as never);
+  });
   await cluster.untilReady();
 });
 afterAll(async () => {

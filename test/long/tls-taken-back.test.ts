@@ -7,8 +7,8 @@ import { expectNobodyFailed, expectNothingLost } from "#kit/e2e/loaded-cluster.t
 // A switch to TLS or away from it is reverted while only some members have switched: all go back, and clients without
 // TLS lose nothing.
 
-const NONE = { provider: "None" };
-const OPERATOR = { provider: "Operator" };
+const NONE = { provider: "None" } as const;
+const OPERATOR = { provider: "Operator" } as const;
 const NAMES = [0, 1, 2].map((n) => `my-etcd-${n}`);
 /** Nine restarts, one after another, on a busy machine. */
 const SWITCHED_MS = 400_000;
@@ -19,7 +19,7 @@ let cluster: UserCluster;
 beforeAll(async () => {
   namespace = await testNamespace("tls-taken-back");
   cluster = new UserCluster(namespace.name);
-  await cluster.create({ replicas: 3, tls: { peer: NONE, client: { ...NONE, plaintextFor: "1h" } } } as never);
+  await cluster.create({ replicas: 3, tls: { peer: NONE, client: { ...NONE, plaintextFor: "1h" } } });
   await cluster.untilReady();
 });
 afterAll(async () => await namespace[Symbol.asyncDispose]());
@@ -95,7 +95,7 @@ test(
     expect(conditionsOf(plain)).toMatchObject({ Ready: "AllMembersHealthy", TLSReady: "TLSDisabled" });
     expect(idsOf(plain)).toEqual(idsOf(before));
 
-    await cluster.patch({ tls: { peer: OPERATOR, client: { ...OPERATOR, plaintextFor: "1h" } } } as never);
+    await cluster.patch({ tls: { peer: OPERATOR, client: { ...OPERATOR, plaintextFor: "1h" } } });
     await untilSettled(({ status }) => status?.tls?.client?.bothServedSince !== undefined);
     expect(await reached()).toEqual(["https", "https", "https"]);
     const secured = await takenBack({ tls: { peer: NONE } }, { tls: { peer: OPERATOR } }, () => true);

@@ -13,7 +13,7 @@ const [OLD, NEXT, LAST] = ["3.5.35", "3.6.16", "3.7.3"];
 /** How long the first member of an update may take to become ready here, in seconds. */
 const MEMBER_TIMEOUT_SECONDS = 20;
 
-const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as const;
 const REFUSED = /user name is empty|permission denied|invalid user ID or password/;
 
 let cluster: LoadedCluster;
@@ -21,7 +21,7 @@ let cluster: LoadedCluster;
 beforeAll(async () => {
   cluster = await LoadedCluster.start("upgrade", {
     version: OLD,
-    tls: TLS as never, // the API server fills in the rest
+    tls: TLS,
     auth: { enabled: true },
     reachedBy: asApplicationUser,
     operatorFlags: [`--member-timeout=${MEMBER_TIMEOUT_SECONDS}s`],

@@ -62,6 +62,7 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     { name: "root-password", leaning: ASKED },
     { name: "switch-auth", leaning: ASKED },
     { name: "unmanaged-names", leaning: ASKED, covered: "it only sends an event" },
+    { name: "second-budget", leaning: ASKED, covered: "it only sends an event" },
   ]),
   ...leftUnguarded("cluster", [
     {

@@ -103,7 +103,14 @@ class World {
       }
       if (backup.status?.phase !== undefined) continue;
       if (phase === "Completed") this.objects.add(name);
-      this.backups.set(name, this.#stored({ ...backup, status: { phase, objectURL: name } }));
+      const completionTime = rfc3339(this.nowMs);
+      const why = { reason: "StoreUnreachable", message: "no route", observedGeneration: 1 };
+      const failed = { type: "Failed", status: "True" as const, lastTransitionTime: completionTime, ...why };
+      const conditions = phase === "Failed" ? [failed] : [];
+      this.backups.set(
+        name,
+        this.#stored({ ...backup, status: { phase, objectURL: name, completionTime, conditions } }),
+      );
     }
   }
 
@@ -265,6 +272,35 @@ async function sixHours(spec: object, diesAfter: number): Promise<World> {
   }
   return world;
 }
+
+test("a store that is away for a while: runs are repeated, each once, wherever the operator dies", async () => {
+  const outage = async (diesAfter: number) => {
+    const world = new World(
+      { schedule: "0 */6 * * *", failedBackupsHistoryLimit: 2, retention: { keepLast: 1 } },
+      diesAfter,
+    );
+    let look = world.operator();
+    // Ends an hour after the run of six in the evening.
+    for (let minute = 0; minute < 13 * 60; minute += 5) {
+      look = await settle(world, look);
+      world.goOn(minute < 7 * 60 ? "Failed" : "Completed");
+      const failed = [...world.backups.values()].filter(({ status }) => status?.phase === "Failed");
+      expect(failed.length).toBeLessThanOrEqual(3); // The limit, and one that has just failed.
+      world.clock.passedMs += 5 * 60_000;
+    }
+    await settle(world, look);
+    return world;
+  };
+  const undisturbed = await outage(-1);
+  expect(undisturbed.made).toEqual(
+    ["180000", "181000", "182000", "184000", "192000"]
+      .map((time) => `nightly-20260101-${time}`)
+      .concat("nightly-20260102-000000"),
+  );
+  expect(undisturbed.good()).toEqual(["nightly-20260102-000000"]);
+  for (let death = 1; death <= undisturbed.writes; death++)
+    expect((await outage(death)).made, `died after write ${death}`).toEqual(undisturbed.made);
+});
 
 const HOURS = ["13", "14", "15", "16", "17", "18"].map((hour) => `nightly-20260101-${hour}0000`);
 

@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { NO_TLS } from "#api/tls.ts";
+import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import type { EtcdRestoreSpec } from "#api/v1beta1/restore.ts";
+import type { EtcdRoleSpec } from "#api/v1beta1/role.ts";
+import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
+import type { EtcdUserSpec } from "#api/v1beta1/user.ts";
 import { mainBinary } from "#dev/components.ts";
 import { writeEtcdImageAs } from "#dev/images.ts";
 import { Kubectl } from "#dev/kubectl.ts";
@@ -93,6 +98,21 @@ interface Member {
   readonly id: string;
 }
 
+interface Specs {
+  readonly EtcdBackup: EtcdBackupSpec;
+  readonly EtcdBackupSchedule: EtcdBackupScheduleSpec;
+  readonly EtcdRestore: EtcdRestoreSpec;
+  readonly EtcdRole: EtcdRoleSpec;
+  readonly EtcdUser: EtcdUserSpec;
+}
+
+/** What a user writes of a spec: the API server fills in the rest, and null removes a field. */
+export type Written<T> = T extends readonly (infer Each)[]
+  ? readonly Written<Each>[]
+  : T extends object
+    ? { readonly [Key in keyof T]?: Written<T[Key]> | null }
+    : T;
+
 /** An EtcdCluster as a user handles it: with kubectl, and with etcdctl inside its pods. */
 export class UserCluster {
   readonly namespace: string;
@@ -104,23 +124,37 @@ export class UserCluster {
   }
 
   /** @param version of the API that the user writes */
-  async create(asked: Partial<EtcdClusterSpec> & { replicas: number }, version = "v1beta1"): Promise<void> {
+  async create(asked: Written<EtcdClusterSpec> & { replicas: number }, version = "v1beta1"): Promise<void> {
     // Most tests have another subject, and are faster without encryption.
     const spec = version === "v1beta1" ? { version: DEFAULT_VERSION, tls: NO_TLS, ...asked } : asked;
     const manifest = {
       apiVersion: `etcd.improbable.io/${version}`,
       kind: "EtcdCluster",
-      metadata: { name: this.name, namespace: this.namespace },
+      metadata: { name: this.name },
       spec,
     };
-    await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(manifest) });
+    await this.apply(manifest);
+  }
+
+  /** `kubectl apply` in the namespace of the cluster. */
+  async apply(manifest: object): Promise<void> {
+    await kubectl.run(["-n", this.namespace, "apply", "-f", "-"], { input: JSON.stringify(manifest) });
+  }
+
+  /** Creates or changes another object of the operator's API beside the cluster. */
+  async make<Kind extends keyof Specs>(kind: Kind, name: string, spec: Written<Specs[Kind]>): Promise<void> {
+    await this.apply({ apiVersion: "etcd.improbable.io/v1beta1", kind, metadata: { name }, spec });
+  }
+
+  async makeV1alpha1(kind: keyof Specs, name: string, spec: object): Promise<void> {
+    await this.apply({ apiVersion: "etcd.improbable.io/v1alpha1", kind, metadata: { name }, spec });
   }
 
   /**
    * `kubectl patch`: other fields are unchanged.
    * @param version of the API that the user writes
    */
-  async patch(spec: object, version = "v1beta1"): Promise<void> {
+  async patch(spec: Written<EtcdClusterSpec>, version = "v1beta1"): Promise<void> {
     const kind = `etcdclusters.${version}.etcd.improbable.io`;
     await this.kubectl("patch", kind, this.name, "--type=merge", "-p", JSON.stringify({ spec }));
   }

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { asRoot } from "#kit/etcd/root-login.ts";
 import { leaseHolder } from "#kit/sweeps/operator-process.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "./e2e.ts";
+import { eventually, kubectl, testNamespace, UserCluster, type Written } from "./e2e.ts";
 import { CLIENTS, type Felt, Load, type LoadOptions } from "./load.ts";
 import type { Reach } from "./reach.ts";
 import { refusedIn } from "./refused.ts";
@@ -85,7 +85,8 @@ export const LONGEST_OUTAGE_MS = 30_000;
 
 const QUARANTINED = "etcd.improbable.io/quarantined";
 
-export interface LoadedOptions extends Partial<EtcdClusterSpec> {
+export interface LoadedOptions extends Written<EtcdClusterSpec> {
+  readonly replicas?: number;
   readonly operatorFlags?: readonly string[];
   /** How clients behave. */
   readonly load?: LoadOptions;

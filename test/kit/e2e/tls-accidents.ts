@@ -13,7 +13,7 @@ import { lives, secretTexts, shownBy } from "./user-tls.ts";
 
 const LIFE_MS = 50 * 60_000;
 /** Valid for less than an hour, and not renewed during a test. */
-const LIFE = { duration: "50m", renewBefore: "5m" };
+const LIFE = { duration: "50m", renewBefore: "5m" } as const;
 /**
  * Each of two Secrets is read once a minute, and the kubelet needs one or two more until etcd presents the new content.
  */
@@ -44,8 +44,8 @@ export class TlsAccidents {
     const secret = { apiVersion: "v1", kind: "Secret", metadata, stringData: dataOf(pair, theirs.certificate) };
     await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify({ ...secret, type: "kubernetes.io/tls" }) });
     const cluster = new UserCluster(namespace);
-    const peer = { provider: "Secret", secret: { name: BROUGHT } };
-    await cluster.create({ replicas: 1, tls: { peer, client: { provider: "Operator", ...LIFE } } } as never);
+    const peer = { provider: "Secret", secret: { name: BROUGHT } } as const;
+    await cluster.create({ replicas: 1, tls: { peer, client: { provider: "Operator", ...LIFE } } });
     return new TlsAccidents(cluster, pair.key);
   }
 

@@ -5,11 +5,12 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
-import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdBackup, EtcdBackupSpec } from "#api/v1beta1/backup.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { mainBinary } from "#dev/components.ts";
-import { freePort } from "#kit/servers/store-server.ts";
-import { eventually, kubectl, UserCluster } from "./e2e.ts";
+import { freePort } from "#kit/servers/free-port.ts";
+import { eventually, UserCluster, type Written } from "./e2e.ts";
 
 /** How long a restore may take, in milliseconds. */
 export const RESTORED_MS = 300_000;
@@ -22,18 +23,22 @@ export class UserBackups {
     this.#cluster = cluster;
   }
 
-  async apply(manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
-    const { namespace } = this.#cluster;
-    const object = { ...manifest, metadata: { ...manifest.metadata, namespace } };
-    await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+  /** Creates the claim `backups`, to which backups may be written. */
+  async claim(): Promise<void> {
+    await this.#cluster.apply({
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    });
   }
 
   async secret(name: string, files: Readonly<Record<string, string>>): Promise<void> {
-    await this.apply({ apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: files });
+    await this.#cluster.apply({ apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: files });
   }
 
-  async backUp(name: string, spec: object, version = "v1beta1"): Promise<void> {
-    await this.apply({ apiVersion: `etcd.improbable.io/${version}`, kind: "EtcdBackup", metadata: { name }, spec });
+  async backUp(name: string, spec: Written<EtcdBackupSpec>): Promise<void> {
+    await this.#cluster.make("EtcdBackup", name, spec);
   }
 
   async read(name: string): Promise<EtcdBackup> {
@@ -72,13 +77,8 @@ export class UserBackups {
    * @param spec of the restored cluster
    * @returns the restored cluster when it is Ready
    */
-  async verifiedAndRestored(spec: object): Promise<UserCluster> {
-    await this.apply({
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-    });
+  async verifiedAndRestored(spec: Written<EtcdClusterSpec>): Promise<UserCluster> {
+    await this.claim();
     const source = { cluster: { name: this.#cluster.name } };
     await this.backUp("nightly", {
       source,
@@ -94,14 +94,10 @@ export class UserBackups {
    * Restores this backup.
    * @returns the restored cluster when it is Ready
    */
-  async restoredAs(clusterName: string, spec: object, backupName = "nightly"): Promise<UserCluster> {
+  async restoredAs(clusterName: string, spec: Written<EtcdClusterSpec>, backupName = "nightly"): Promise<UserCluster> {
     const name = `to-${clusterName}`;
-    await this.apply({
-      apiVersion: "etcd.improbable.io/v1beta1",
-      kind: "EtcdRestore",
-      metadata: { name },
-      spec: { source: { backupName }, clusterTemplate: { clusterName, spec: { version: DEFAULT_VERSION, ...spec } } },
-    });
+    const clusterTemplate = { clusterName, spec: { version: DEFAULT_VERSION, ...spec } };
+    await this.#cluster.make("EtcdRestore", name, { source: { backupName }, clusterTemplate });
     await eventually(async () => {
       const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", name);
       if (status?.phase !== "Completed") throw new Error(`the restore is not Completed: ${JSON.stringify(status)}`);

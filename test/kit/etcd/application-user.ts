@@ -2,25 +2,22 @@ import { expect } from "vitest";
 import { applicationCertificateName } from "#api/names.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { ByClientSecret, type TrustIn } from "#kit/e2e/client-secret.ts";
-import { eventually, kubectl, type UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, type UserCluster } from "#kit/e2e/e2e.ts";
 
 /**
  * Creates an etcd user that may read and write everything. It authenticates with the certificate in the Secret for
  * applications.
  */
 export async function makeApplicationUser(cluster: UserCluster): Promise<void> {
-  await apply(cluster, "EtcdRole", "application", { permissions: [{ access: "ReadWrite", range: { from: "" } }] });
-  await apply(cluster, "EtcdUser", "application", {
+  const clusterRef = { name: cluster.name };
+  const permissions = [{ access: "ReadWrite", range: { from: "" } }] as const;
+  await cluster.make("EtcdRole", "application", { clusterRef, permissions });
+  await cluster.make("EtcdUser", "application", {
+    clusterRef,
     userName: applicationCertificateName(cluster.name),
     authentication: { type: "Certificate" },
     roles: ["application"],
   });
-}
-
-async function apply(cluster: UserCluster, kind: string, name: string, spec: object): Promise<void> {
-  const metadata = { namespace: cluster.namespace, name };
-  const object = { apiVersion: "etcd.improbable.io/v1beta1", kind, metadata, spec: { clusterRef: { name: cluster.name }, ...spec } }; // biome-ignore format: one line
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
 }
 
 /** Waits until the condition of the EtcdUser has this reason. */

@@ -1,10 +1,11 @@
 import { expect } from "vitest";
-import { BACKUP_DESTINATION_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
+import { SCHEDULE_LABEL } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { eventually, kubectl, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, UserCluster, type Written } from "#kit/e2e/e2e.ts";
 import { UserBackups } from "#kit/e2e/user-backups.ts";
 import { asRoot } from "./root-login.ts";
 
@@ -30,24 +31,13 @@ export class ArchivedHistory {
 
   /** Starts the schedule: it makes a backup, and archives every change from then on. */
   static async start(cluster: UserCluster): Promise<ArchivedHistory> {
-    const { namespace, name } = cluster;
-    await make(namespace, {
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
-      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-    });
-    const spec = { source: { cluster: { name } }, destination: { volume: { claimName: "backups" } } };
-    await make(namespace, {
-      apiVersion: "etcd.improbable.io/v1beta1",
-      kind: "EtcdBackupSchedule",
-      metadata: { name: "yearly" },
-      spec: {
-        schedule: "0 0 1 1 *",
-        verification: { every: 1 },
-        archive: { maxAge: "2s" },
-        backupTemplate: { spec },
-      },
+    await new UserBackups(cluster).claim();
+    const source = { cluster: { name: cluster.name } };
+    await cluster.make("EtcdBackupSchedule", "yearly", {
+      schedule: "0 0 1 1 *",
+      verification: { every: 1 },
+      archive: { maxAge: "2s" },
+      backupTemplate: { spec: { source, destination: { volume: { claimName: "backups" } } } },
     });
     const backupName = await eventually(async () => {
       const { archive, lastSuccessful } = await toldOf(cluster);
@@ -90,26 +80,20 @@ export class ArchivedHistory {
    * archive must have no gap: after a gap the schedule would have made a second backup.
    * @param spec of the restored cluster; without TLS by default
    */
-  async expectAllBack(spec: object = { tls: NO_TLS }): Promise<void> {
-    const { namespace } = this.#cluster;
+  async expectAllBack(spec: Written<EtcdClusterSpec> = { tls: NO_TLS }): Promise<void> {
     const { items } = await this.#cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups", "-l", SCHEDULE_LABEL);
     const backups = items.filter(({ spec }) => spec.archive === undefined);
     expect(backups.map(({ metadata }) => metadata.name)).toEqual([this.#backupName]);
-    await make(namespace, {
-      apiVersion: "etcd.improbable.io/v1beta1",
-      kind: "EtcdRestore",
-      metadata: { name: "back" },
-      spec: {
-        source: { backupName: this.#backupName },
-        until: { revision: String(Math.max(...this.#markers.values())) },
-        clusterTemplate: { clusterName: "again", spec: { replicas: 1, ...spec } },
-      },
+    await this.#cluster.make("EtcdRestore", "back", {
+      source: { backupName: this.#backupName },
+      until: { revision: String(Math.max(...this.#markers.values())) },
+      clusterTemplate: { clusterName: "again", spec: { replicas: 1, ...spec } },
     });
     await eventually(async () => {
       const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", "back");
       expect(status?.phase, JSON.stringify(status)).toBe("Completed");
     }, RESTORED_MS);
-    const again = new UserCluster(namespace, "again");
+    const again = new UserCluster(this.#cluster.namespace, "again");
     await again.untilReady();
     await eventually(async () => {
       const content = await again.etcdctl("again-0", ...(await asRoot(again)), ...EVERYTHING);
@@ -117,11 +101,6 @@ export class ArchivedHistory {
     });
     for (const marker of this.markers) expect(this.#content).toContain(marker);
   }
-}
-
-async function make(namespace: string, manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
-  const object = { ...manifest, metadata: { ...manifest.metadata, namespace } };
-  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
 }
 
 async function toldOf(cluster: UserCluster) {

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { ByClientSecret } from "#kit/e2e/client-secret.ts";
-import { eventually, type UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, type UserCluster, type Written } from "#kit/e2e/e2e.ts";
 import { expectNobodyFailed, expectPromised, LoadedCluster, type LoadedOptions } from "#kit/e2e/loaded-cluster.ts";
 import { inPlaintext, type Reach } from "#kit/e2e/reach.ts";
 import { UserBackups } from "#kit/e2e/user-backups.ts";
@@ -138,7 +138,7 @@ export class CheckedHistory implements AsyncDisposable {
    * Restores the latest verified backup into a cluster, and checks that it has the key written before.
    * @param spec of the restored cluster
    */
-  async expectRestored(spec: object): Promise<void> {
+  async expectRestored(spec: Written<EtcdClusterSpec>): Promise<void> {
     const marker = this.#verified;
     const restored = await this.backups.restoredAs("restored", spec, marker);
     await restored.untilCondition("TLSReady", "True", "CertificatesValid");

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
@@ -10,6 +9,7 @@ import type { EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
+import { freePort } from "#kit/servers/free-port.ts";
 
 /** The releases that the tests use: the newest of each minor that the operator supports. */
 export const ETCD_VERSIONS = ["3.5.35", "3.6.16", "3.7.3"] as const;
@@ -271,7 +271,7 @@ const MOST_OFFERS = 100;
 async function freePorts(): Promise<[number, number, number]> {
   const found: number[] = [];
   for (let offers = 0; offers < MOST_OFFERS && found.length < 3; offers++) {
-    const port = await offeredPort();
+    const port = await freePort();
     if (!isOurs(port) || givenPorts.has(port)) continue;
     givenPorts.add(port);
     found.push(port);
@@ -279,15 +279,6 @@ async function freePorts(): Promise<[number, number, number]> {
   const [a, b, c] = found;
   if (a === undefined || b === undefined || c === undefined) throw new Error("there are no free ports");
   return [a, b, c];
-}
-
-async function offeredPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-  return address.port;
 }
 
 /** Processes must not outlive the test run, however it ends. */

@@ -1,29 +1,17 @@
 // The webhooks in their own process, with an API server that answers at once: node test/kit/hostile/webhooks-child.ts.
 // It prints its port and the CA of its certificate, and answers each message with its cost so far.
 
-import { systemClock } from "#base/clock.ts";
 import { silentLog } from "#base/log.ts";
 import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
-import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 import { conversion } from "#webhooks/conversion.ts";
 import { ConversionThread } from "#webhooks/conversion-thread.ts";
 import { serveWebhooks } from "#webhooks/server.ts";
+import { admission } from "./admission.ts";
 import { LoopWatch } from "./loop-watch.ts";
 import { HOST } from "./webhooks.ts";
 
 const authority = await newAuthority(Date.now());
 const thread = new ConversionThread(silentLog);
-const kube = {
-  create: () => Promise.resolve({}),
-  list: () => Promise.resolve({ items: [], resourceVersion: "1" }),
-  find: () => Promise.resolve({ is: "absent" }),
-};
-const admission = clusterAdmission({
-  kube: kube as never,
-  imageRepository: "registry.example/etcd",
-  clock: systemClock,
-  log: silentLog,
-});
 const server = await serveWebhooks({
   port: 0,
   webhooks: [admission, conversion((...question) => thread.answer(...question))],

@@ -1,8 +1,11 @@
 // Pages with blocks that run on the local Kubernetes, and what must be there before a reader begins with them.
 
 export interface Page {
-  /** `quick` with the other end-to-end tests, beside them; `long` in a chapter of the long tests, alone. */
-  readonly lane: "quick" | "long";
+  /**
+   * `quick` with the other end-to-end tests, beside them; `long` in a chapter of the long tests, alone; `own` in a test
+   * of its own.
+   */
+  readonly lane: "quick" | "long" | "own";
   /** Script that runs before the page: what the reader has done on an earlier page. */
   readonly before: string;
   /** Script that runs after the page: a look at its effect, or the removal of what other tests must not meet. */
@@ -87,6 +90,7 @@ kubectl exec old-etcd-0 -- etcdctl put moved yes`,
 kubectl -n etcd-operator-system patch serviceaccount etcd-cluster-operator -p '{"imagePullSecrets":null}'
 kubectl delete namespace shop --wait=false`,
   },
+  "docs/only-the-bucket-is-left.md": { lane: "own", before: "" }, // test/long/only-the-bucket.test.ts
   "docs/fleets.md": { lane: "long", before: "", after: OPERATOR_RUNS },
 };
 

@@ -27,7 +27,7 @@ export const SERVER_SECRET = "my-etcd-server-tls";
 
 interface Wish {
   readonly names?: readonly string[];
-  readonly commonName?: string;
+  readonly commonName?: string | undefined;
   readonly usages?: readonly Usage[];
   /** When the certificate expires, in milliseconds from now. */
   readonly endsInMs?: number;
@@ -50,7 +50,7 @@ export async function testAuthority(): Promise<TestAuthority> {
       await newLeaf(pair, {
         names: names ?? wantedNames(NAMESPACE, CLUSTER),
         usages,
-        ...(commonName === undefined ? {} : { commonName }),
+        commonName,
         fromMs: now - HOUR_MS,
         untilMs: now + endsInMs,
       }),
@@ -125,6 +125,7 @@ interface Question {
   readonly serverName: string;
   readonly pair?: KeyPair | undefined;
   readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: { readonly minVersion?: "TLSv1.3"; readonly maxVersion?: "TLSv1.2"; readonly ciphers?: string };
 }
 
@@ -132,7 +133,7 @@ interface Question {
  * Sends a request over a new TLS connection.
  * @throws Error when one side rejects the other's certificate
  */
-export async function ask({ at, path, ca, serverName, pair, body, tls = {} }: Question): Promise<Answer> {
+export async function ask({ at, path, ca, serverName, pair, body, headers = {}, tls = {} }: Question): Promise<Answer> {
   return await new Promise((resolve, reject) => {
     const options = {
       ca,
@@ -140,6 +141,7 @@ export async function ask({ at, path, ca, serverName, pair, body, tls = {} }: Qu
       agent: false,
       method: body === undefined ? "GET" : "POST",
       timeout: 5_000,
+      headers,
       ...(pair === undefined ? {} : { cert: pair.certificate, key: pair.key }),
       ...tls,
     } as const;

@@ -173,7 +173,7 @@ export function userLook(given: GivenUserLook = {}): UserSnapshot {
   const hasPassword = user.spec.authentication.type === "Password";
   const trust = its?.spec.tls === undefined || its.spec.tls.client.provider === "None" ? undefined : bundle(OWN);
   const signer =
-    issuer === "CertManager" && its ? issuedFacts({ commonName: orderOf(user, its).commonName }) : signerOf();
+    issuer === "CertManager" && its ? issuedFacts({ commonName: orderOf(user, its).commonName ?? "" }) : signerOf();
   const snapshot: UserSnapshot = {
     takenAtMs: NOW,
     user,
@@ -203,7 +203,7 @@ function requested(draft: Draft<Certificate>): Certificate {
 /** The certificate that cert-manager has issued for the binding of a user with a password. */
 export function issuedFacts(change: Partial<CertificateFacts> = {}): CertificateFacts {
   const pair = { fingerprint: "issued", certificateName: "app-binding-tls", secretName: "app-binding-tls" };
-  return signerOf(OWN, { ...pair, commonName: "binding:app", notAfterMs: NOW + 80 * DAY_MS, ...change });
+  return signerOf(OWN, { ...pair, commonName: "", notAfterMs: NOW + 80 * DAY_MS, ...change });
 }
 
 /** The binding as the operator wrote it a day ago. */
@@ -213,7 +213,7 @@ function boundAs(snapshot: UserSnapshot, { bound, pair }: GivenUserLook): Bindin
   const isPaired = issuerOf(its) !== undefined && pair !== null;
   const leaf = signerOf(OWN, {
     ...{ secretName: "app-binding", fingerprint: issuerOf(its) === "CertManager" ? "issued" : "leaf" },
-    ...{ notAfterMs: NOW + 80 * DAY_MS, commonName: orderOf(user, its).commonName },
+    ...{ notAfterMs: NOW + 80 * DAY_MS, commonName: orderOf(user, its).commonName ?? "" },
     ...{ madeFor: madeForOf(user, its), ...pair },
   });
   return {

@@ -12,7 +12,7 @@ export const BROUGHT = {
     provider: "Secret",
     secret: { server: { name: "their-server" }, operator: { name: "their-operator" } },
   },
-};
+} as const;
 /** The Secret with an application's certificate when people provide all Secrets. */
 export const THEIR_APPLICATION = "their-application";
 

@@ -100,6 +100,11 @@ export function withTurn(
   return withSeenBudget(given);
 }
 
+/** The snapshot in which all EtcdPeers have the wanted template; the pods are old. */
+export function withTurns(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return snapshot.peers.reduce((given, { metadata }) => withTurn(given, metadata.name), snapshot);
+}
+
 /** The snapshot with its budget, if it needs one, and seen by Kubernetes. */
 function withSeenBudget(snapshot: ClusterSnapshot): ClusterSnapshot {
   if (snapshot.budget === undefined) return snapshot;
@@ -201,9 +206,7 @@ export function withCanary(snapshot: ClusterSnapshot, name: string): ClusterSnap
   const turned = begin(snapshot)
     .apply(withTurn, name)
     .apply(madeFrom, name, asked(snapshot))
-    .apply(withPod, name, {
-      status: { conditions: [{ type: "Ready", status: "False" }] },
-    }).snapshot;
+    .apply(withPod, name, NOT_READY).snapshot;
   const endpoints = new Map([...turned.endpoints].filter(([each]) => each !== name));
   return begin({ ...turned, endpoints })
     .apply(withUpdate)
@@ -227,10 +230,13 @@ export const STARTING = {
   containerStatuses: [{ name: "etcd", state: { waiting: { reason: "PodInitializing" } } }],
 };
 
+/** A pod that is not Ready. */
+export const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+
 /** A pod in which etcd is ready, and a sidecar is not. */
 export const UNREADY_BESIDE = {
   status: {
-    conditions: [{ type: "Ready", status: "False" }],
+    ...NOT_READY.status,
     containerStatuses: [{ name: "etcd", ready: true, state: { running: {} } }],
   },
 };

@@ -19,6 +19,7 @@ import { disruptionBudget } from "#cluster/exposure/desired/disruption-budget.ts
 import { clientService, headlessService } from "#cluster/exposure/desired/services.ts";
 import { newIdentity } from "#cluster/identity/desired/identity.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/members/desired/peer.ts";
+import { memberNamed } from "#cluster/members/members.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { clusterIdFromHex, type EndpointStatus, type Member, type MemberList, memberIdFromHex } from "#etcd/types.ts";
@@ -140,6 +141,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
+    otherBudgets: [],
     networkPolicy: undefined,
     schedules: [],
     sourceBackups: [],
@@ -375,6 +377,13 @@ export const ALWAYS_WELL: MemberHistory = {
   unreadyForMs: 0,
   earlierTriesMs: 0,
 };
+
+/** The snapshot with these changes to the history of a listed member. */
+export function withHistory(snapshot: ClusterSnapshot, name: string, change: Partial<MemberHistory>): ClusterSnapshot {
+  const { id } = memberNamed(snapshot, name)!;
+  const history = { ...(snapshot.histories.get(id) ?? ALWAYS_WELL), ...change };
+  return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
+}
 
 /** The snapshot in which this process has known the member, healthy or not, for so long. */
 export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): ClusterSnapshot {

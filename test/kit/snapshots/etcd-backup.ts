@@ -1,5 +1,5 @@
 import { type AgentReport, type BackupObject, failure, reportText } from "#agent/report.ts";
-import type { Attempted } from "#agent-job/job-state.ts";
+import { type Attempted, attempted as joined } from "#agent-job/job-state.ts";
 import type { Target } from "#agent-job/target.ts";
 import { BACKUP_DESTINATION_LABEL, backupLabels, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
@@ -26,7 +26,10 @@ export const POD_TEMPLATE = {
     nodeSelector: { disk: "fast" },
     tolerations: [{ key: "backups", operator: "Exists" as const, effect: "NoSchedule" as const }],
     priorityClassName: "low",
+    affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
+    securityContext: { runAsUser: null, runAsGroup: 1_000, fsGroup: 1_000 },
     resources: { limits: { memory: "1Gi" } },
+    etcdResources: { limits: { memory: "2Gi" } },
     imagePullSecrets: [{ name: "registry" }],
   },
 };
@@ -140,6 +143,12 @@ export function available(status: Partial<EtcdClusterStatus> = {}): EtcdCluster 
   };
 }
 
+/** The cluster that is backed up, with a pod template. @param spec of the template, as a person would write it */
+export function withTemplate(spec: object): EtcdCluster {
+  const cluster = available();
+  return { ...cluster, spec: { ...cluster.spec, podTemplate: { spec } as EtcdCluster["spec"]["podTemplate"] } };
+}
+
 /**
  * The cluster that is backed up, with TLS.
  * @param tls as a person would write it
@@ -205,6 +214,13 @@ export function verification(
   };
   const made = { ...status, initContainerStatuses: ["fetch", "etcdutl"].map(of), containerStatuses: [of("verify")] };
   return { job, pods: [{ ...pod, status: made } as unknown as Pod] };
+}
+
+/** The ended attempt as it looks with a container that a webhook added, and that runs on. */
+export function withProxy({ job, pods: [pod] }: Attempted): Attempted {
+  const statuses = [...(pod?.status?.containerStatuses ?? []), { name: "istio-proxy", state: { running: {} } }];
+  const lingering = { ...pod, status: { ...pod?.status, phase: "Running", containerStatuses: statuses } } as Pod;
+  return joined({ ...job, status: { active: 1 } }, [lingering])!;
 }
 
 function attempted(draft: Draft<Job>, stage: BackupStage, done: AgentReport): Attempted {

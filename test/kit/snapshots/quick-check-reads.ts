@@ -55,7 +55,7 @@ export function quickCheckReads(given: Partial<There> = {}) {
       get: ({ name }: { name: string }) =>
         [there.snapshot.headlessService, there.snapshot.clientService].find((each) => each?.metadata.name === name),
     },
-    budgets: one(() => there.snapshot.budget),
+    budgets: { ...one(() => there.snapshot.budget), ...several(() => there.snapshot.otherBudgets) },
     networkPolicies: one(() => there.snapshot.networkPolicy),
     restores: one(() => there.snapshot.restore),
     schedules: several(() => there.snapshot.schedules),

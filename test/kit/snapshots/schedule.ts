@@ -130,6 +130,8 @@ export function counted(
 interface GivenRun {
   /** Default: completed. active: it has not ended. */
   readonly phase?: "active" | "Completed" | "Failed";
+  /** Why it has failed. Default: NoSpace. */
+  readonly failed?: BackupReason;
   /** etcd's cluster ID; without it the stored object is unknown. */
   readonly etcd?: string;
   readonly deletionPolicy?: "Retain" | "Delete";
@@ -146,7 +148,7 @@ interface GivenRun {
 
 /** The EtcdBackup of a run that was due and made at this time. */
 export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
-  const { phase = "Completed", etcd, deletionPolicy = "Retain" } = given;
+  const { phase = given.failed === undefined ? "Completed" : "Failed", etcd, deletionPolicy = "Retain" } = given;
   const name = scheduledBackupName("nightly", atMs);
   const made = etcdBackup({
     spec: { deletionPolicy, verification: { mode: given.doubted === undefined ? "None" : "Restore" } },
@@ -163,7 +165,7 @@ export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
       ? { ...condition("Verified", "Verifying", "its Job runs"), status: "Unknown" as const }
       : { ...condition("Verified", doubted, "a key differs"), status: "False" as const };
   const conditions = [
-    ...(phase === "Failed" ? [condition("Failed", "NoSpace", "the bucket is full")] : []),
+    ...(phase === "Failed" ? [condition("Failed", given.failed ?? "NoSpace", "the bucket is full")] : []),
     ...(given.verified === true ? [condition("Verified", "Verified", "it is whole")] : []),
     ...(given.doubted === undefined ? [] : [doubt(given.doubted)]),
   ];

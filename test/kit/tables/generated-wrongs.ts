@@ -21,6 +21,16 @@ const ofSpec: readonly Wrong[] = [
   ["spec.clientService.spec.type", { clientService: { spec: { type: "ExternalName" } } }],
   ["spec.clientService.metadata.labels", { clientService: { metadata: { labels: { "etcd.improbable.io/x": "y" } } } }],
   ["spec.clientService.spec.trafficDistribution", { clientService: { spec: { trafficDistribution: "Nearest" } } }],
+  ["spec.clientService.spec", { clientService: { spec: { type: "ClusterIP", nodePort: 30_379 } } }],
+  ["spec.clientService.spec", { clientService: { spec: { type: "NodePort", loadBalancerClass: "a" } } }],
+  ["spec.clientService.spec.nodePort", { clientService: { spec: { type: "NodePort", nodePort: 70_000 } } }],
+  ["spec.clientService.spec.appProtocol", { clientService: { spec: { appProtocol: "not this" } } }],
+  ["spec.clientService.spec.ipFamilies", { clientService: { spec: { ipFamilies: ["IPv5"] } } }],
+  ["spec.clientService.spec.ipFamilyPolicy", { clientService: { spec: { ipFamilyPolicy: "Both" } } }],
+  [
+    "spec.clientService.spec.loadBalancerSourceRanges",
+    { clientService: { spec: { type: "LoadBalancer", loadBalancerSourceRanges: ["10.0.0.0/33"] } } },
+  ],
   ["spec.updateStrategy.type", { updateStrategy: { type: "Recreate" } }],
   ...["9s", "25h", "soon", "10"].map(
     (memberTimeout): Wrong => ["spec.updateStrategy.memberTimeout", { updateStrategy: { memberTimeout } }],
