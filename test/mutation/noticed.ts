@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
+import { changedLines } from "./changed-lines.ts";
 import { nameOf, type Part, type Survivor, trial } from "./trial.ts";
 
 /** A mutation that no table case needs to notice. */
@@ -18,6 +19,8 @@ export const PART_TIMEOUT_MS = 1_800_000;
 
 /** The part of all mutations that `npm test` tries, such as `2/3`: the second of three. */
 const { MUTATION_PART = "1/1" } = process.env;
+/** A commit: only mutations of lines that differ from it are tried. */
+const { MUTATIONS_SINCE } = process.env;
 
 /** Narrows a part to MUTATION_PART. @throws Error when the text is no part */
 export function narrowed({ part, of }: Part, text = MUTATION_PART): Part {
@@ -29,7 +32,8 @@ export function narrowed({ part, of }: Part, text = MUTATION_PART): Part {
 
 /** Fails when a mutation of this part is neither noticed nor excused, or is excused and noticed. */
 export async function everyOneIsNoticed(name: string, part: Part): Promise<void> {
-  const { all, tried, survivors } = await trial(process.cwd(), name, narrowed(part), expect);
+  const lines = MUTATIONS_SINCE === undefined ? undefined : changedLines(process.cwd(), MUTATIONS_SINCE);
+  const { all, tried, survivors } = await trial(process.cwd(), name, { ...narrowed(part), lines }, expect);
   const names = new Set(tried.map(nameOf));
   const known = new Set(all.map(nameOf));
   const excused = EXCUSES.filter((excuse) => excuse.package === name)
@@ -40,7 +44,7 @@ export async function everyOneIsNoticed(name: string, part: Part): Promise<void>
     .map((each) => `${whereOf(each)} ${nameOf(each)}`);
   const counts = `${name}: ${tried.length} mutations, ${survivors.length} survive, ${excused.length} excused`;
   console.log([counts, ...unnoticed].join("\n  "));
-  expect(tried.length).toBeGreaterThan(0);
+  if (lines === undefined) expect(tried.length).toBeGreaterThan(0);
   expect(unnoticed, "no table case notices these mutations").toEqual([]);
   const surviving = survivors.map(nameOf);
   expect(

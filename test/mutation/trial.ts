@@ -73,6 +73,8 @@ export interface Survivor extends Mutation {
 export interface Part {
   readonly part: number;
   readonly of: number;
+  /** `FILE:LINE` from the root: only mutations of these lines. All lines, if undefined. */
+  readonly lines?: ReadonlySet<string> | undefined;
 }
 
 export interface Verdict {
@@ -97,7 +99,7 @@ export function nameOf({ within, from, to }: Mutation): string {
  * @param root the repository
  * @param expect the function of vitest
  */
-export async function trial(root: string, name: string, { part, of }: Part, expect: unknown): Promise<Verdict> {
+export async function trial(root: string, name: string, { part, of, lines }: Part, expect: unknown): Promise<Verdict> {
   const mutations: Mutation[] = [];
   const texts = new Map<string, string>();
   for (const path of decidingFiles(root, name).map((file) => join(root, "src", file))) {
@@ -108,7 +110,8 @@ export async function trial(root: string, name: string, { part, of }: Part, expe
   const tests = new Tests(await bundled(root, name, texts), mutations.length, expect);
   const names = [...new Set(mutations.map(nameOf))];
   const ours = new Set(names.filter((_, n) => n % of === part));
-  const isOurs = (mutation: Mutation): boolean => ours.has(nameOf(mutation));
+  const isOurs = (mutation: Mutation): boolean =>
+    ours.has(nameOf(mutation)) && (lines?.has(`${mutation.file}:${mutation.line}`) ?? true);
   const survivors = mutations.flatMap((mutation, id) =>
     !isOurs(mutation) || tests.notice(id, mutation.file) ? [] : [{ ...mutation, isReached: tests.reach(id) }],
   );

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { linesOf } from "../mutation/changed-lines.ts";
 import { mutated, SWITCH } from "../mutation/mutations.ts";
 import { narrowed } from "../mutation/noticed.ts";
 
@@ -128,4 +129,21 @@ test("mutations: the numbered shares of a part together cover the whole part", (
   expect(parts.map(({ part }) => part).sort()).toEqual([0, 1, 2, 3, 4, 5]);
   expect(narrowed({ part: 1, of: 2 }, "1/1")).toEqual({ part: 1, of: 2 });
   for (const text of ["0/3", "4/3", "1", "", "a/b"]) expect(() => narrowed({ part: 0, of: 1 }, text)).toThrow(text);
+});
+
+test("the changed lines of a diff without context: added ones, none for a deletion or a deleted file", () => {
+  const diff = [
+    ...["--- src/a.ts", "+++ src/a.ts", "@@ -3 +3,2 @@ function a() {", "-x", "+y", "+z", "@@ -9,2 +10,0 @@", "-b"],
+    ...[
+      "--- src/gone.ts",
+      "+++ /dev/null",
+      "@@ -1 +0,0 @@",
+      "-c",
+      "--- /dev/null",
+      "+++ src/new.ts",
+      "@@ -0,0 +1 @@",
+      "+d",
+    ],
+  ].join("\n");
+  expect([...linesOf(diff)]).toEqual(["src/a.ts:3", "src/a.ts:4", "src/new.ts:1"]);
 });
