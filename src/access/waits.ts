@@ -19,8 +19,8 @@ const AWAIT_ETCD_RECHECK_MS = 10_000;
 
 /** Waits while one of etcd's answers is missing. */
 export function awaitingEtcd(...answers: readonly Observed<unknown>[]): Waiting | undefined {
-  const dark = answers.find(({ is }) => is === "unknown");
-  return dark?.is === "unknown" ? wait(`etcd could not be asked: ${dark.why}`, AWAIT_ETCD_RECHECK_MS) : undefined;
+  const [why] = answers.flatMap((answer) => (answer.is === "unknown" ? [answer.why] : []));
+  return why === undefined ? undefined : wait(`etcd could not be asked: ${why}`, AWAIT_ETCD_RECHECK_MS);
 }
 
 /** Recheck in milliseconds: the deletion of the other object does not trigger this one. */

@@ -26,13 +26,13 @@ export function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted
   const own = pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid);
   const lingering = own.find(isLingering);
   if (lingering === undefined) return { job, pods: own };
-  const ends = statusesOf(lingering, LAST).map(({ state }) => state?.terminated);
-  const hasSucceeded = ends.every((end) => end?.exitCode === 0);
+  const end = statusesOf(lingering, LAST)[0]?.state?.terminated;
+  const hasSucceeded = end?.exitCode === 0;
   const phase = hasSucceeded ? "Succeeded" : "Failed";
   const ended = { ...lingering, status: { ...lingering.status, phase } } as Pod;
   const podsAsEnded = own.map((pod) => (pod === lingering ? ended : pod));
   if (!hasSucceeded || stateOf(job) !== "active") return { job, pods: podsAsEnded, lingering };
-  const complete = { type: "Complete", status: "True", lastTransitionTime: ends.at(-1)?.finishedAt };
+  const complete = { type: "Complete", status: "True", lastTransitionTime: end?.finishedAt };
   const conditions = [...(job.status?.conditions ?? []), complete];
   return { job: { ...job, status: { ...job.status, conditions } } as Job, pods: podsAsEnded, lingering };
 }
@@ -44,7 +44,7 @@ function isLingering(pod: Pod): boolean {
   if (hasEnded(pod)) return false;
   const all = pod.status?.containerStatuses ?? [];
   const hasAgentEnded = all.some(({ name, state }) => LAST.includes(name) && state?.terminated !== undefined);
-  return hasAgentEnded && all.some(({ name, state }) => !LAST.includes(name) && state?.running !== undefined);
+  return hasAgentEnded && all.some(({ state }) => state?.running !== undefined);
 }
 
 /** The pod to delete so that its Job starts the next one: it failed, and an added container keeps it running. */

@@ -56,10 +56,13 @@ test("a labelled claim can be a destination, and a bucket needs no claim", () =>
 
 test("a claim for a single pod is refused as the destination of an archive, and not of snapshots", () => {
   const claim = destinationClaim();
-  const given = { claim: { ...claim, spec: { ...claim.spec, accessModes: ["ReadWriteOncePod"] } } as typeof claim };
-  expect(lackOfClaim(on(given))).toBeUndefined();
-  const archive = backup({ stage: "new", spec: { ...ON_VOLUME, archive: {} }, with: given });
-  expect(lackOfClaim(archive)).toMatchObject({
+  const given = (mode: string) => {
+    return { claim: { ...claim, spec: { ...claim.spec, accessModes: [mode] } } as typeof claim };
+  };
+  expect(lackOfClaim(on(given("ReadWriteOncePod")))).toBeUndefined();
+  const archive = (mode: string) => backup({ stage: "new", spec: { ...ON_VOLUME, archive: {} }, with: given(mode) });
+  expect(lackOfClaim(archive("ReadWriteOnce"))).toBeUndefined();
+  expect(lackOfClaim(archive("ReadWriteOncePod"))).toMatchObject({
     reason: "ClaimNotAllowed",
     message: expect.stringContaining("ReadWriteOncePod. With spec.archive it must be ReadWriteMany or ReadWriteOnce"),
   });

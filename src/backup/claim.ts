@@ -44,7 +44,7 @@ export function lackOfClaim(snapshot: BackupSnapshot): Lack | undefined {
   }
   // An archive's pod never ends, so no pod that takes a snapshot would ever start.
   const { accessModes: modes = [] } = claim.spec ?? {};
-  if (backup.spec.archive !== undefined && modes.length === 1 && modes[0] === "ReadWriteOncePod") {
+  if (backup.spec.archive !== undefined && modes.includes("ReadWriteOncePod")) {
     const message = `${FIELD} is ${claimName}, which has the access mode ReadWriteOncePod. With spec.archive it must be ReadWriteMany or ReadWriteOnce. The archive's pod mounts the claim permanently, together with the pods that take snapshots`;
     return { reason: "ClaimNotAllowed", message };
   }

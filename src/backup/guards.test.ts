@@ -52,6 +52,7 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["deleting a pod of its Job", backup({ with: { taking: { job, pods } } }), STEPS.deletePod, "allowed"],
     ["deleting a pod of a foreign Job", backup({ with: { taking: { job: theirs, pods } } }), STEPS.deletePod, "forbidden"],
     ["deleting a pod of another Job", backup({ stage: "new" }), STEPS.deletePod, "forbidden"],
+    ["deleting a pod of another Job while the backup has a Job", backup({ with: { taking: { job: owned({}), pods } } }), { do: "deletePod", pod: { ...pods[0]!, metadata: { ...pods[0]!.metadata, ownerReferences: [{ ...pods[0]!.metadata.ownerReferences![0]!, uid: "other" }] } } }, "forbidden"],
     ["deleting a Job that another object controls", snapshot, { do: "deleteJob", job: owned({ controller: false }) }, "forbidden"],
   ],
   "once-only": [

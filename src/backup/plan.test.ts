@@ -207,7 +207,8 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "keeps a failed deletion Job for ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_001), expect: "warn: await-deletion" },
   { name: "deletes a failed deletion Job after ten minutes to retry it", given: later(failedRemoval, 10 * MINUTE - 2_000), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
   { name: "waits longer after each failed deletion: as long as the deletion has been requested", given: requestedEarlier(later(failedRemoval, 60 * MINUTE - 5_000), 60 * MINUTE), expect: "warn: await-deletion" },
-  { name: "retries a deletion that was requested days ago every two hours", given: requestedEarlier(later(failedRemoval, 120 * MINUTE), 9 * DAY), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "retries a deletion that was requested days ago every two hours", given: requestedEarlier(later(failedRemoval, 120 * MINUTE - 2_000), 9 * DAY), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "waits for almost two hours to retry a deletion that was requested days ago", given: requestedEarlier(later(failedRemoval, 120 * MINUTE - 2_001), 9 * DAY), expect: "warn: await-deletion" },
   { name: "does not replace a deletion Job that is still running", given: later(removing("running"), 20 * MINUTE), expect: "wait: await-deletion" },
   { name: "does not delete a deletion Job that is already being deleted", given: begin(failedRemoval).apply(ofRemoval, { deletionTimestamp: "2026-01-01T12:10:00Z" }).apply(later, 20 * MINUTE).snapshot, expect: "warn: await-deletion" },
   { name: "never deletes a foreign deletion Job", given: begin(failedRemoval).apply(ofRemoval, { ownerReferences: [] }).apply(later, 20 * MINUTE).snapshot, expect: "warn: await-deletion" },
@@ -256,9 +257,10 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "reports that the object is verified", given: verifying("succeeded"), expect: "wait: await-verification", because: "7 keys" },
   { name: "reports that the object failed its verification", given: verifying("failed", { verify: [2, failure("VerificationFailed", "no")] }), expect: "warn: await-verification", because: "the object failed its verification: VerificationFailed: no" },
   { name: "waits ten minutes before it repeats a verification that proved nothing", given: later(verifying("failed", { etcdutl: [137, ""] }), 10 * MINUTE - 3_000), expect: "warn: await-verification", because: "etcdutl ended with exit code 137 (Error); the next attempt is at 2026-01-01T12:09:58Z" },
-  { name: "repeats a verification that proved nothing", given: later(verifying("failed", { etcdutl: [137, ""] }), 10 * MINUTE), expect: "retry-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "repeats a verification that proved nothing", given: later(verifying("failed", { etcdutl: [137, ""] }), 10 * MINUTE - 2_000), expect: "retry-verification: deleteJob verify-0123456789-uid-of-backup" },
   { name: "waits for the end of a failed Job that is being deleted", given: later(ofVerification(verifying("failed", { etcdutl: [137, ""] }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), 10 * MINUTE), expect: "warn: await-verification" },
   { name: "does not repeat a verification that could not run for a day", given: requestedADayBefore(verifying("failed", { etcdutl: [137, ""] })), expect: "warn: await-verification", because: "the object could not be verified: AgentFailed: etcdutl ended with exit code 137 (Error); the object could not be verified for 24 hours" },
+  { name: "does not repeat a verification a day after its request, although the pause has passed", given: later(requestedADayBefore(verifying("failed", { etcdutl: [137, ""] })), DAY), expect: "warn: await-verification", because: "the object could not be verified for 24 hours" },
   { name: "completes a backup in a pod with an added container that runs on", given: backup({ with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "wait: backup-completed" },
   { name: "ends the Job of a completed backup in a pod with an added container", given: backup({ status: { phase: "Completed" }, with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "stop-job: deleteJob nightly" },
   { name: "ends the Job with an added container before the object of a deleted backup is deleted", given: going({ stage: "new", with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "stop-backup: deleteJob nightly" },
@@ -302,6 +304,10 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
 
 test("backup plan: an ended backup is looked at again when its first Job is to be deleted", () => {
   expect(planBackup(endedBefore(DAY - 5_000))).toEqual({ next: "settled", recheckAfterMs: 5_000 });
+  const { takenAtMs } = backup();
+  const ended = { verification: { completionTime: new Date(takenAtMs - DAY + 7_000).toISOString() } };
+  const both = endedBefore(DAY - 5_000, ended, verification(verified(), "succeeded"));
+  expect(planBackup(both)).toEqual({ next: "settled", recheckAfterMs: 5_000 });
   expect(planBackup({ ...endedBefore(DAY - 5_000), taking: undefined })).toEqual({ next: "settled" });
 });
 

@@ -137,6 +137,8 @@ test("a completed backup's status has its completion time and the stored object"
   const object = { ...STORED, encrypted: true, keyID: "0a1b2c3d" };
   const encrypted = backup({ stage: "succeeded", report: { ok: true, kind: "backup", object } });
   expect(statusOf(encrypted).object).toMatchObject({ encrypted: true, keyID: "0a1b2c3d" });
+  const plain = backup({ stage: "succeeded", report: { ok: true, kind: "backup", object: STORED } });
+  expect(Object.keys(statusOf(plain).object!)).not.toContain("keyID");
   expect(conditionsOf(snapshot)).toEqual({
     Complete: "True Completed",
     Failed: "False Completed",

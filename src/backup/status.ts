@@ -77,8 +77,8 @@ function progressOf({ backup, progress }: BackupSnapshot): Pick<EtcdBackupStatus
 }
 
 function storedOf(object: NonNullable<Verdict["object"]>): StoredBackup {
-  const { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted } = object;
-  const { keyID } = object;
+  const { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression } = object;
+  const { encrypted, keyID } = object;
   return {
     ...{ bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted },
     ...(keyID === undefined ? {} : { keyID }),

@@ -96,6 +96,20 @@ function askingLong(characters: number): RestoreSnapshot {
   return annotated("x".repeat(characters - sizeOf(annotated("").restore.spec.clusterTemplate.spec).characters));
 }
 
+/** A backup of half a GiB for volumes of 1 GiB, one of which has this capacity and the others 4 GiB. */
+function roomy(capacity: string): RestoreSnapshot {
+  const size = { storage: { size: "1Gi", accessModes: ["ReadWriteOnce"] } };
+  const staged: RestoreSnapshot = {
+    ...restore({ stage: "claims" }),
+    restore: asking(size).restore,
+    backup: sized(GIB / 2),
+  };
+  return [capacity, "4Gi", "4Gi"].reduce((snapshot, storage, n) => {
+    const claim = claimAt(snapshot, `restored-${n}`);
+    return withMember(snapshot, n, { claim: { ...claim, status: { capacity: { storage } } } });
+  }, staged);
+}
+
 /** Number of values in the cluster's spec. */
 function askingMany(values: number): RestoreSnapshot {
   const listed = (args: readonly string[]) => asking({ podTemplate: { spec: { containers: [{ name: "a", args }] } } });
@@ -206,6 +220,8 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "waits without limit for an EtcdBackup that is running", given: later(restore({ stage: "new", status: STARTED, with: { backup: sourceBackup({ phase: "BackingUp" }) } }), 100 * MINUTE), expect: "wait: await-source" },
   { name: "fills a claim in a pod with an added container that runs on", given: withMember(restore({ stage: "filled" }), 1, { filling: withProxy(succeeded(job)) }), expect: "identify-claims: tellClaim restored-0" },
   { name: "ends a Job that has filled its claim in a pod with an added container", given: withMember(identified(3), 1, { filling: withProxy(succeeded(job)) }), expect: "end-job: deleteJob 1" },
+  { name: "leaves a Job with an added container alone until all claims are filled", given: withMember(running, 0, { filling: withProxy(succeeded(job)) }), expect: "wait: await-claims" },
+  { name: "does not end a Job that is being deleted", given: withMember(identified(3), 1, { filling: withProxy(succeeded({ ...job, metadata: { ...job.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } })) }), expect: "create-cluster: createCluster restored" },
   { name: "ends a pod in which the agent has failed and an added container runs on", given: withMember(running, 1, { filling: withProxy(failed(job, [ended(0), ended(0), ended(1, "killed")])) }), expect: "end-pod: deletePod" },
   { name: "ends the Job of a given up restore in a pod with an added container", given: withMember(restore({ status: FAILED_NOW }), 0, { filling: withProxy(succeeded(jobOf(running, running.members[0]!))) }), expect: "stop-jobs: deleteJob 0" },
   { name: "waits for a missing EtcdBackup", given: restore({ stage: "new", with: { backup: undefined } }), expect: "warn: await-source", because: "this namespace has no EtcdBackup nightly" },
@@ -226,6 +242,9 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "accepts a large EtcdBackup with a larger quota", given: asking({ etcd: { backendQuota: { mode: "Fixed", size: "4Gi" } } }, { backup: sized(3 * GIB) }), expect: "hold-restore: holdRestore" },
   { name: "refuses an EtcdBackup that is larger than the quota in the spec", given: asking({ etcd: { backendQuota: { mode: "Fixed", size: "1Gi" } } }, { backup: sized(GIB + 1) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.backendQuota is Fixed 1Gi: the database may have 1073741824 bytes, and the snapshot has 1073741825" },
   { name: "refuses an EtcdBackup that is larger than the quota for a small volume", given: asking({ storage: { size: "1Gi", accessModes: ["ReadWriteOnce"] } }, { backup: sized(GIB / 2) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.backendQuota is not set: the database may have 268435456 bytes" },
+  { name: "refuses a snapshot larger than the quota that the status records", given: restore({ stage: "claims", spec: BY_URL, status: { ...STARTED, snapshot: { key: "k", bytes: 3 * GIB, sha256: "ab", revision: "1", hasManifest: false } } }), expect: "warn: restore-failed", because: "the snapshot has 3221225472" },
+  { name: "accepts an EtcdBackup when the volumes are larger than requested, and so the quota", given: roomy("4Gi"), expect: "hold-restore: holdRestore" },
+  { name: "refuses an EtcdBackup when one volume has too little room for it", given: roomy("1Gi"), expect: "warn: restore-failed", because: "the database may have 268435456 bytes" },
   { name: "refuses a snapshot larger than the quota as soon as it is fetched", given: withMember(restore({ spec: BY_URL }), 1, { filling: { job, pods: [restorePod(job, "Pending", [ended(0, broughtWith({ bytes: 3 * GIB, hasManifest: false })), { running: {} }])] } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.etcd.backendQuota is not set: the database may have 2147483648 bytes, and the snapshot has 3221225472" },
   { name: "refuses a snapshot of a later release that the status records", given: restore({ stage: "claims", spec: BY_URL, status: { ...STARTED, snapshot: { key: "k", bytes: 1, sha256: "ab", revision: "1", hasManifest: false, etcdVersion: "3.7.0" } } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.0" },
   { name: "accepts a snapshot of any release once all claims have their identity", given: identified(3, { status: { ...STARTED, snapshot: { key: "k", bytes: 1, sha256: "ab", revision: "1", hasManifest: false, etcdVersion: "3.7.0" } } }), expect: "create-cluster: createCluster restored" },

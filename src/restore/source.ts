@@ -93,15 +93,13 @@ function lackOfQuota(snapshot: RestoreSnapshot): Lack | undefined {
   const { restore, backup, members } = snapshot;
   const { spec } = restore.spec.clusterTemplate;
   const brought = broughtTo(snapshot).map(({ bytes }) => bytes);
-  const bytes = Math.max(
-    0,
-    ...[backup?.status?.object?.bytes, ...brought, restore.status?.snapshot?.bytes].map((n) => n ?? 0),
-  );
+  const sizes = [backup?.status?.object?.bytes, ...brought, restore.status?.snapshot?.bytes];
+  const bytes = sizes.find((each) => each !== undefined);
   const quotas = members.map(({ claim }) => {
     const capacity = claim?.status?.capacity?.storage;
     return quotaBytes(spec, capacity === undefined ? undefined : String(capacity)) ?? DEFAULT_QUOTA;
   });
-  const quota = quotas.find((each) => bytes >= each);
+  const quota = quotas.find((each) => bytes !== undefined && bytes >= each);
   if (quota === undefined) return undefined;
   const { mode, size } = spec.etcd?.backendQuota ?? {};
   const field = "spec.clusterTemplate.spec.etcd.backendQuota";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { run, schedule } from "#kit/snapshots/schedule.ts";
-import { isMarked } from "#schedule/disposal.ts";
+import { disposalsIn, isMarked } from "#schedule/disposal.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { releaseObject } from "#schedule/rules/disposal.ts";
 
@@ -21,6 +21,15 @@ test("an object is not marked when its own policy deletes it, or when it does no
   const failed = run(NOW - HOUR, { phase: "Failed" });
   const given = schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [failed] });
   expect(releaseObject.decide(given)).toBeUndefined();
+});
+
+test("the retention keeps the newest verified backup", () => {
+  const names = (verified: boolean) =>
+    disposalsIn(
+      schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { verified }), run(NOW - HOUR), run(NOW)] }),
+    ).map(({ backup }) => backup.metadata.name);
+  expect(names(true)).toEqual(["nightly-20260101-110000"]);
+  expect(names(false)).toEqual(["nightly-20260101-100000", "nightly-20260101-110000"]);
 });
 
 test("the backups to delete are computed once per snapshot", () => {

@@ -193,6 +193,8 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "repeat: a run that is being deleted is not repeated", given: failedRun(10, { deleting: true }), expect: "settled" },
   { name: "repeat: a run with an invalid completion time is not repeated", given: failedRun(10, { endedMs: Number.NaN }), expect: "settled" },
   { name: "repeat: a run that failed before it was due, by a wrong clock, is not repeated", given: failedRun(10, { endedMs: NOW - HOUR }), expect: "settled" },
+  { name: "repeat: a run whose repetition would have its own name, by a wrong clock, is not repeated", given: failedRun(10, { endedMs: NOW - 10 * MINUTE }), expect: "settled" },
+  { name: "repeat: a repetition that is made within a minute is not late", given: failedRun(20, { atMs: NOW + 21 * MINUTE, endedMs: NOW + 10 * MINUTE, spec: { startingDeadlineSeconds: 1_200 } }), expect: "create-backup: createBackup nightly-20260101-122000" },
   { name: "repeat: only the latest run is repeated", given: failedRun(10, { more: [run(NOW + 5 * MINUTE)] }), expect: "settled" },
   { name: "repeat: Forbid: a repetition waits while a backup is running", given: failedRun(10, { more: [active] }), expect: "wait: await-backup" },
   { name: "repeat: the first run of an immediate schedule is repeated", given: failedRun(10, { ranMs: MADE_MS, endedMs: MADE_MS + MINUTE, atMs: MADE_MS + 11 * MINUTE, spec: { schedule: "0 0 1 6 *", immediate: true } }), expect: "create-backup: createBackup nightly-20251222-121100" },
@@ -314,14 +316,31 @@ test("schedule plan: while the store is away, pauses double until the next run i
   expect(made).toEqual([15, 40, 90, 190, 390, 790]);
 });
 
-test("schedule plan: every reason for which the agent tries again may pass", () => {
+test("schedule plan: only a run that failed for a reason that may pass is repeated", () => {
   const due = NOW - HOUR;
-  const mayPass = (Object.keys(BACKUP_REASONS) as BackupReason[]).filter(
-    (failed) => repeatAtMs(run(due, { failed }), due) !== undefined,
-  );
-  const retried = (Object.keys(BACKUP_REASONS) as BackupReason[]).filter((reason) => failureIn(reason, "")?.retry);
-  expect(mayPass.filter((reason) => failureIn(reason, "")?.retry !== false)).toEqual(mayPass);
-  expect(mayPass).toEqual(expect.arrayContaining(retried));
+  const reasons = Object.keys(BACKUP_REASONS) as BackupReason[];
+  const mayPass = reasons.filter((failed) => repeatAtMs(run(due, { failed }), due) !== undefined);
+  expect(mayPass.toSorted()).toEqual([
+    ...["AgentFailed", "AnotherAttempt", "ClusterNotFormed", "ImageUnavailable", "Internal", "NameTaken", "NoQuorum"],
+    ...["PodPending", "PodRefused", "SecretMissing", "SnapshotCorrupt", "SourceUnreachable", "StepRefused", "Stopped"],
+    ...["StoreUnreachable", "Waiting"],
+  ]);
+  expect(mayPass.filter((reason) => failureIn(reason, "")?.retry === false)).toEqual([]);
+  expect(mayPass).toEqual(expect.arrayContaining(reasons.filter((reason) => failureIn(reason, "")?.retry)));
+});
+
+test("schedule plan: the reason of Failed decides, not that of another condition", () => {
+  const failed = run(NOW, { failed: "NoQuorum" });
+  const other = run(NOW, { failed: "WrongCredentials" }).status?.conditions?.map((each) => ({
+    ...each,
+    type: "Ready",
+  }));
+  const both = {
+    ...failed,
+    status: { ...failed.status, conditions: [...(other ?? []), ...(failed.status?.conditions ?? [])] },
+  };
+  expect(repeatAtMs(both, NOW)).toBe(NOW + 10 * MINUTE);
+  expect(repeatAtMs({ ...both, status: { ...both.status, completionTime: "soon" } }, NOW)).toBeUndefined();
 });
 
 test("schedule plan: a created backup has the template's spec, and the schedule's label and uid", () => {

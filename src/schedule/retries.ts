@@ -35,7 +35,7 @@ const LEAST_PAUSE_MS = 10 * 60_000;
  * @param dueMs due time of the run
  */
 export function repeatAtMs({ status }: EtcdBackup, dueMs: number): number | undefined {
-  const reason = status?.conditions?.find(({ type, status: is }) => type === "Failed" && is === "True")?.reason;
+  const reason = status?.conditions?.find(({ type }) => type === "Failed")?.reason;
   if (status?.phase !== "Failed" || reason === undefined || !PASSING.includes(reason)) return undefined;
   const failedMs = Date.parse(status.completionTime ?? "");
   if (Number.isNaN(failedMs)) return undefined;

@@ -220,6 +220,7 @@ test.each<[string, UserSnapshot, string]>([
   ["a Certificate that does not exist yet", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is to issue the certificate in Secret app-binding-tls"],
   ["an unusable certificate of cert-manager", unbound({ signer: present(issuedFacts({ trouble: "it has no tls.key" })) }, MANAGED), "Secret app-binding-tls is unusable: it has no tls.key"],
   ["a certificate with another common name", unbound({ signer: present(issuedFacts({ commonName: "shop" })) }, MANAGED), "cert-manager's certificate has the common name shop, and must have none; kubectl -n foo describe certificaterequests shows more"],
+  ["a certificate of another user", look({ ...byCertificate, cluster: MANAGED, bound: null, with: { signer: present(issuedFacts({ commonName: "shop" })) } }), "cert-manager's certificate has the common name shop, and must have app; kubectl -n foo describe certificaterequests shows more"],
   ["a common name that cannot be read", unbound({ signer: present(issuedFacts({ commonName: undefined })) }, MANAGED), "cert-manager's certificate has another common name, and must have none; kubectl -n foo describe certificaterequests shows more"],
   ["unknown CAs with provider Secret", unbound({ signer: absent, trust: undefined }, BROUGHT), "the CA of the members' certificates is not known yet"],
   ["a Certificate that is not issued yet", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet; kubectl -n foo describe certificaterequests shows more"],

@@ -22,8 +22,6 @@ import { type BindingFacts, hasPassword, type UserSnapshot } from "#user/snapsho
 // What do gRPC clients lose?
 //   Nothing: etcd looks at the token first, and at a common name only without one (server/auth/store.go).
 
-const MAX_COMMON_NAME_LENGTH = 64;
-
 /** What issues the certificate of the binding; undefined: it has none. */
 export function issuerOf({ spec }: Pick<EtcdCluster, "spec">): "Operator" | "CertManager" | undefined {
   const provider = providerOf(spec, "client");
@@ -60,8 +58,7 @@ export function orderOf(
 ): Pick<LeafWish, "commonName" | "names" | "usages"> & { readonly durationMs: number } {
   const { durationMs } = lifeOf(spec, "client");
   const rest = { usages: ["clientAuth"], durationMs } as const;
-  if (!hasPassword({ user }))
-    return { commonName: userNameOf(user).slice(0, MAX_COMMON_NAME_LENGTH), names: [], ...rest };
+  if (!hasPassword({ user })) return { commonName: userNameOf(user), names: [], ...rest };
   // cert-manager requires some name. No member has this one, and *.NAME.NAMESPACE.svc covers it, which an approval
   // policy has to allow for members.
   return { commonName: undefined, names: [`binding.${name}.${namespace}.svc`], ...rest };

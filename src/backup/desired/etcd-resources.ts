@@ -1,5 +1,4 @@
 import { askedResources } from "#agent-job/pod-template.ts";
-import { ETCD_CONTAINER } from "#api/names.ts";
 import { billionthsOf } from "#api/quantity.ts";
 import type { ResourceNeeds } from "#api/v1beta1/backup.ts";
 import { memberSpec } from "#backup/desired/member.ts";
@@ -31,7 +30,7 @@ export function etcdResources(snapshot: BackupSnapshot, roomBytes: number | unde
   if (asked !== undefined) return asked;
   const bytes = backup.status?.object?.bytes;
   const memory = bytes === undefined ? UNKNOWN_MEMORY : String(MEMORY_FACTOR * bytes + MEMORY_BYTES);
-  const etcd = memberSpec(cluster).containers.find(({ name }) => name === ETCD_CONTAINER);
+  const [etcd] = memberSpec(cluster).containers;
   const limits: Record<string, string | number> = { memory, ...limitsOf(etcd?.resources?.limits) };
   const requests = Object.entries(REQUESTS).map(([kind, amount]) => [kind, smaller(amount, limits[kind])]);
   const room = roomBytes === undefined ? {} : { [STORAGE]: String(roomBytes) };

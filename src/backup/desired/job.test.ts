@@ -168,11 +168,18 @@ test("podTemplate adds its metadata to the pod and not to the Job, and its field
 test("a proxy of podTemplate is in the agent's environment, beside its task, and never for metadata servers", () => {
   const proxy = { httpsProxy: "http://proxy:3128", noProxy: ".internal" };
   const [{ env }] = podOf(made({ podTemplate: { spec: { proxy } } })).containers;
-  const direct = "localhost,127.0.0.1,169.254.169.254,169.254.170.2,169.254.170.23,metadata.google.internal";
+  const direct = ["localhost", "127.0.0.1", "169.254.169.254", "169.254.170.2", "169.254.170.23"];
+  const never = [...direct, "metadata.google.internal", "metadata.google.internal."].join(",");
   expect(env).toMatchObject([
     { name: "AGENT_TASK" },
     { name: "HTTPS_PROXY", value: "http://proxy:3128" },
-    { name: "NO_PROXY", value: expect.stringContaining(`.internal,${direct}`) },
+    { name: "NO_PROXY", value: `.internal,${never}` },
+  ]);
+  const plain = { httpProxy: "http://proxy:3128" };
+  expect(podOf(made({ podTemplate: { spec: { proxy: plain } } })).containers[0].env).toMatchObject([
+    { name: "AGENT_TASK" },
+    { name: "HTTP_PROXY", value: "http://proxy:3128" },
+    { name: "NO_PROXY", value: never },
   ]);
   const [{ env: without }] = podOf(made({ podTemplate: { spec: { proxy: { noProxy: ".internal" } } } })).containers;
   expect(without).toHaveLength(1);
@@ -188,7 +195,9 @@ test("a backup to Azure without keys has the label of Azure's identities, unless
   expect(labelOf(keys)).toBeUndefined();
   expect(labelOf(keys, { spec: { serviceAccountName: "backup" } })).toBe("true");
   expect(labelOf({}, { metadata: { labels: { "azure.workload.identity/use": "false" } } })).toBe("false");
-  expect(made().spec?.template.metadata?.labels).not.toHaveProperty("azure.workload.identity/use");
+  const withIdentity = made({ podTemplate: { spec: { serviceAccountName: "backup" } } });
+  for (const job of [made(), withIdentity])
+    expect(job.spec?.template.metadata?.labels).not.toHaveProperty("azure.workload.identity/use");
 });
 
 test("a backup to Google with a service account has a token for Google's workload identity federation", () => {
@@ -201,6 +210,8 @@ test("a backup to Google with a service account has a token for Google's workloa
   const mount = { name: "identity", mountPath: "/var/run/secrets/etcd.improbable.io", readOnly: true };
   expect(containers[0].volumeMounts).toContainEqual(mount);
   expect(to({}).volumes).toEqual([]);
+  const toS3 = podOf(made({ podTemplate: { spec: { serviceAccountName: "backup" } } })).volumes;
+  expect(toS3).not.toContainEqual(expect.objectContaining({ name: "identity" }));
 });
 
 test("podTemplate changes no label of the operator and no other field of the pod", () => {

@@ -9,6 +9,7 @@ import {
   goodTarget,
   IMAGE,
   ON_VOLUME,
+  overTls,
   verified,
   withTemplate,
 } from "#kit/snapshots/etcd-backup.ts";
@@ -76,9 +77,14 @@ describe("pods of a backup of an EtcdCluster", () => {
     ["nothing", {}, USERS],
     ["users", { securityContext: { runAsUser: 7, fsGroup: 8 } }, { ...USERS, runAsUser: 7, fsGroup: 8 }],
     [
-      "a user of etcd's container",
-      { containers: [{ name: "etcd", securityContext: { runAsUser: 9 } }] },
-      { ...USERS, runAsUser: 9 },
+      "a user and a group of etcd's container",
+      {
+        containers: [
+          { name: "sidecar", securityContext: { runAsUser: 4, runAsGroup: 4 } },
+          { name: "etcd", securityContext: { runAsUser: 9, runAsGroup: 10 } },
+        ],
+      },
+      { ...USERS, runAsUser: 9, runAsGroup: 10 },
     ],
     [
       "null",
@@ -96,6 +102,16 @@ describe("pods of a backup of an EtcdCluster", () => {
     const all = specs({ securityContext: { runAsUser: 7 } }, { podTemplate: { spec: { securityContext } } });
     const { runAsUser: _, ...users } = USERS;
     for (const spec of all) expect(spec.securityContext).toEqual({ ...users, runAsGroup: 5, ...ALWAYS });
+  });
+
+  test("ignore a template that is forbidden with TLS, and only with TLS", () => {
+    const shared = { ...MEMBER, shareProcessNamespace: true };
+    for (const spec of specs(shared)) expect(spec).toMatchObject(NODES);
+    const cluster = {
+      ...overTls(),
+      spec: { ...overTls().spec, podTemplate: { spec: shared } },
+    } as BackupSnapshot["cluster"];
+    for (const spec of specs({}, {}, { cluster })) expect(spec).not.toHaveProperty("nodeSelector");
   });
 
   test("ignore a forbidden template of the cluster, as members do", () => {

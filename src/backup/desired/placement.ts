@@ -1,6 +1,6 @@
 import type { JobPodTemplate } from "#agent-job/pod-template.ts";
 import { isEmpty } from "#api/meaning.ts";
-import { DESTINATION_CLAIM_LABEL, ETCD_CONTAINER } from "#api/names.ts";
+import { DESTINATION_CLAIM_LABEL } from "#api/names.ts";
 import { memberSpec } from "#backup/desired/member.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { fingerprint } from "#base/hash.ts";
@@ -60,7 +60,7 @@ function nodesOf(member: PodSpec, template: JobPodTemplate): Partial<PodSpec> {
  */
 function usersOf(member: PodSpec, template: JobPodTemplate): object {
   const { runAsUser, runAsGroup, fsGroup, fsGroupChangePolicy, supplementalGroups } = member.securityContext ?? {};
-  const etcd = member.containers.find(({ name }) => name === ETCD_CONTAINER)?.securityContext;
+  const etcd = member.containers[0]?.securityContext;
   const users = {
     runAsUser: etcd?.runAsUser ?? runAsUser,
     runAsGroup: etcd?.runAsGroup ?? runAsGroup,

@@ -139,9 +139,9 @@ test("etcd in the verification pod may use four times the snapshot's memory, and
 
 test("etcd in the verification pod has the limits of the members, and requests at most these", () => {
   const of = (limits: object) => {
-    const snapshot = verified({
-      with: { cluster: withTemplate({ containers: [{ name: "etcd", resources: { limits } }] }) },
-    });
+    const sidecar = { name: "sidecar", resources: { limits: { memory: "1Mi" } } };
+    const containers = [sidecar, { name: "etcd", resources: { limits } }];
+    const snapshot = verified({ with: { cluster: withTemplate({ containers }) } });
     return resourcesOf(verificationJob(snapshot, goodTarget(snapshot), IMAGE, ETCD))[2];
   };
   expect(of(ETCD_MEMBER.resources.limits)).toMatchObject({
@@ -151,6 +151,10 @@ test("etcd in the verification pod has the limits of the members, and requests a
   expect(of({ memory: "128Mi", cpu: "100m" })).toMatchObject({
     requests: { cpu: "100m", memory: "128Mi" },
     limits: { memory: "128Mi", cpu: "100m" },
+  });
+  expect(of({ cpu: "0.2", "example.com/gpu": "1" })).toEqual({
+    requests: { cpu: "200m", memory: "256Mi", "ephemeral-storage": expect.anything() },
+    limits: { cpu: "0.2", memory: expect.anything(), "ephemeral-storage": expect.anything() },
   });
 });
 

@@ -60,7 +60,6 @@ function keptJobs(snapshot: BackupSnapshot): readonly { readonly job: Job; reado
 export const clearJobs: BackupRule = {
   name: "clear-jobs",
   decide(snapshot) {
-    if (!hasEnded(snapshot)) return undefined;
     const [over] = keptJobs(snapshot).filter(({ leftMs }) => leftMs <= 0);
     if (over === undefined) return undefined;
     const because = `the result of Job ${over.job.metadata.name} has been in the status for a day, so the Job is deleted`;

@@ -132,6 +132,8 @@ interface GivenRun {
   readonly phase?: "active" | "Completed" | "Failed";
   /** Why it has failed. Default: NoSpace. */
   readonly failed?: BackupReason;
+  /** When it ended. Default: at once. */
+  readonly endedMs?: number;
   /** etcd's cluster ID; without it the stored object is unknown. */
   readonly etcd?: string;
   readonly deletionPolicy?: "Retain" | "Delete";
@@ -184,6 +186,12 @@ export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
     status:
       phase === "active"
         ? { phase: "BackingUp" }
-        : { phase, objectURL: `s3://backups/${name}.db`, completionTime: time, ...object, conditions },
+        : {
+            phase,
+            objectURL: `s3://backups/${name}.db`,
+            completionTime: rfc3339(given.endedMs ?? atMs),
+            ...object,
+            conditions,
+          },
   };
 }
