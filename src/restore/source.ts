@@ -95,10 +95,9 @@ function lackOfQuota(snapshot: RestoreSnapshot): Lack | undefined {
   const brought = broughtTo(snapshot).map(({ bytes }) => bytes);
   const sizes = [backup?.status?.object?.bytes, ...brought, restore.status?.snapshot?.bytes];
   const bytes = sizes.find((each) => each !== undefined);
-  const quotas = members.map(({ claim }) => {
-    const capacity = claim?.status?.capacity?.storage;
-    return quotaBytes(spec, capacity === undefined ? undefined : String(capacity)) ?? DEFAULT_QUOTA;
-  });
+  const quotas = members.map(
+    ({ claim }) => quotaBytes(spec, claim?.status?.capacity?.storage?.toString()) ?? DEFAULT_QUOTA,
+  );
   const quota = quotas.find((each) => bytes !== undefined && bytes >= each);
   if (quota === undefined) return undefined;
   const { mode, size } = spec.etcd?.backendQuota ?? {};

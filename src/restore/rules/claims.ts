@@ -118,7 +118,6 @@ export const endPod: RestoreRule = {
 export const endJob: RestoreRule = {
   name: "end-job",
   decide(snapshot) {
-    if (!isComplete(snapshot)) return undefined;
     const filling = snapshot.members
       .map((member) => fillingOf(snapshot, member))
       .find((each) => each?.lingering !== undefined && isToBeStopped(each));
