@@ -208,12 +208,8 @@ function deployment(image: string, repository: string, namespaces: readonly stri
             effect: "NoExecute",
             tolerationSeconds: LOST_NODE_SECONDS,
           })),
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 65_532,
-            runAsGroup: 65_532,
-            seccompProfile: { type: "RuntimeDefault" },
-          },
+          // The image has user 65532. It is not repeated here: OpenShift refuses users outside of the namespace's range.
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
           containers: [
             {
               name: "operator",

@@ -65,12 +65,7 @@ function podSpec() {
     imagePullSecrets: mark("PULL_SECRETS"),
     nodeSelector: mark("NODE_SELECTOR"),
     tolerations: mark("TEST_TOLERATIONS"),
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: 65_532,
-      runAsGroup: 65_532,
-      seccompProfile: { type: "RuntimeDefault" },
-    },
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
     containers: [
       {
         name: "self-test",

@@ -194,6 +194,7 @@ test.each<[string, object, boolean]>([
   ["another family policy", { ipFamilyPolicy: "SingleStack" }, true],
   ["another application protocol", { ports: [{ ...chosen.spec!.ports![0], appProtocol: "https" }] }, true],
   ["another node port", { ports: [{ ...chosen.spec!.ports![0], nodePort: 30_380 }] }, true],
+  ["another load balancer class", { loadBalancerClass: "example.com/other" }, true],
   ["other source ranges", { loadBalancerSourceRanges: ["0.0.0.0/0"] }, true],
 ])("serviceDiffers: a Service with chosen fields and an edit of %s", (_, edited, differs) => {
   expect(serviceDiffers(live(chosen, edited), chosen)).toBe(differs);
@@ -208,6 +209,8 @@ test("servicePut: keeps the second family that the server has added for PreferDu
   const both = ["IPv6", "IPv4"];
   expect(servicePut(live(chosen, { ipFamilies: both }), chosen).spec?.ipFamilies).toEqual(both);
   expect(servicePut(live(chosen, { ipFamilies: ["IPv4", "IPv6"] }), chosen).spec?.ipFamilies).toEqual(["IPv6"]);
+  const single = { ...chosen, spec: { ...chosen.spec!, ipFamilyPolicy: "SingleStack" } };
+  expect(servicePut(live(chosen, { ipFamilies: both }), single).spec?.ipFamilies).toEqual(["IPv6"]);
 });
 
 test("servicePut: a field of a load balancer is removed only if the spec had chosen it", () => {
@@ -215,8 +218,26 @@ test("servicePut: a field of a load balancer is removed only if the spec had cho
   const without = clientService(cluster({ spec: { clientService: { spec: { ...less, ipFamilies: ["IPv6"] } } } }));
   expect(serviceDiffers(live(chosen), without)).toBe(true);
   expect(servicePut(live(chosen), without).spec).not.toHaveProperty("loadBalancerSourceRanges");
+  expect(servicePut(live(chosen), without).spec).toMatchObject({ loadBalancerClass });
   const theirs = { loadBalancerSourceRanges, loadBalancerClass };
   expect(servicePut(live(without, theirs), without).spec).toMatchObject(theirs);
+});
+
+test("the annotation of the client Service records fields that the spec has chosen and may remove again", () => {
+  const keysFor = (clientServiceSpec: object, metadata = {}) => {
+    const made = clientService(cluster({ spec: { clientService: { spec: clientServiceSpec, metadata } } }));
+    return made.metadata.annotations?.["etcd.improbable.io/metadata-keys"];
+  };
+  const type = "LoadBalancer";
+  const fields = ["loadBalancerSourceRanges"];
+  expect(keysFor({ type })).toBeUndefined();
+  expect(keysFor({ type, [fields[0]!]: ["192.0.2.0/24"] })).toBe(
+    JSON.stringify({ labels: [], annotations: [], fields }),
+  );
+  expect(keysFor({ type, [fields[0]!]: ["192.0.2.0/24"] }, { labels: { a: "b" } })).toBe(
+    JSON.stringify({ labels: ["a"], annotations: [], fields }),
+  );
+  expect(keysFor({ type }, { labels: { a: "b" } })).toBe(JSON.stringify({ labels: ["a"], annotations: [] }));
 });
 
 test("without spec.clientService.spec, as in a converted object, the client Service has the type ClusterIP", () => {

@@ -95,10 +95,10 @@ type ServiceSpec = NonNullable<Service["spec"]>;
 const OWN_FIELDS = ["trafficDistribution", "publishNotReadyAddresses", "externalIPs"];
 
 /**
- * Fields of a load balancer that a spec may choose. While none does, those that another client has set stay. The
- * annotation with the managed keys records which ones a spec has chosen, so that they can be removed again.
+ * Fields of a load balancer that a spec may choose and remove again. While none does, those that another client has set
+ * stay. The annotation with the managed keys records which ones a spec has chosen. A load balancer class is immutable.
  */
-const CHOICES = ["loadBalancerSourceRanges", "loadBalancerClass"] as const;
+const CHOICES = ["loadBalancerSourceRanges"] as const;
 
 function choicesIn(spec: Service["spec"]): readonly string[] {
   return CHOICES.filter((field) => spec?.[field] !== undefined);
@@ -123,7 +123,7 @@ export function serviceDiffers(live: Service, wanted: Draft<Service>): boolean {
 }
 
 /** Fields that are compared only when the spec chooses them: otherwise the server or another client does. */
-const CHOSEN = [...CHOICES, "ipFamilyPolicy"] as const;
+const CHOSEN = [...CHOICES, "loadBalancerClass", "ipFamilyPolicy"] as const;
 
 function hasChosen(live: Service, { spec: wanted }: Draft<Service>): boolean {
   const isSame = (one: unknown, other: unknown) => other === undefined || isSameData(one, other);
