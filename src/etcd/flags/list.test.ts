@@ -6,7 +6,7 @@ import { givableTo, whyNotFlags } from "#etcd/flags.ts";
 
 /** The flags of the newest version that users may set. A new version needs a decision about each of its new flags. */
 const GIVABLE = `
-  auth-token auth-token-ttl backend-batch-interval backend-batch-limit backend-bbolt-freelist-type bcrypt-cost
+  auth-token-ttl backend-batch-interval backend-batch-limit backend-bbolt-freelist-type bcrypt-cost
   bootstrap-defrag-threshold-megabytes compact-hash-check-time compaction-batch-limit compaction-sleep-interval
   corrupt-check-time cors distributed-tracing-address distributed-tracing-instance-id
   distributed-tracing-sampling-rate distributed-tracing-service-name downgrade-check-time

@@ -24,6 +24,7 @@ const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] =
   ["stays as it is: it keeps changes of the member list from costing the quorum", "strict-reconfig-check"],
   ["stays as it is: it keeps a member that comes back from unseating the leader", "pre-vote"],
   ["stays as it is: the operator adds one learner at a time", "max-learners"],
+  ["stays simple: for jwt etcd needs a private key, and a pod template mounts no Secrets", "auth-token"],
   ["would refuse the readiness probe, which reaches the member by its address", "host-whitelist"],
   [
     "is about the v2 API: a cluster with data of it cannot go to etcd 3.6",

@@ -81,13 +81,11 @@ export async function planSecureEtcd(options: {
   clientCertificates?: "Required" | "NotRequired";
   /** The scheme of peer URLs from the beginning; default: https. */
   born?: "http";
-  /** spec.etcd.extraArgs of the EtcdCluster. */
-  extraArgs?: Readonly<Record<string, string>>;
 }): Promise<SecureEtcd> {
-  const { version, clientCertificates = "Required", extraArgs = {} } = options;
+  const { version, clientCertificates = "Required" } = options;
   const [peerCA, clientCA] = await Promise.all([testAuthority(), testAuthority()]);
   const asked = options.born === "http" ? { peer: { provider: "None" } } : {};
-  const spec = clusterSpecSchema.parse({ replicas: options.members, version, tls: asked, etcd: { extraArgs } });
+  const spec = clusterSpecSchema.parse({ replicas: options.members, version, tls: asked });
   const metadata = { namespace: NAMESPACE, name: CLUSTER, uid: "uid-of-cluster", resourceVersion: "1" };
   const cluster = newCluster({ metadata, spec } as EtcdCluster, []);
   const identity = newIdentity(cluster);

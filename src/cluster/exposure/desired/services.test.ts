@@ -209,7 +209,7 @@ test("servicePut: keeps the second family that the server has added for PreferDu
   const both = ["IPv6", "IPv4"];
   expect(servicePut(live(chosen, { ipFamilies: both }), chosen).spec?.ipFamilies).toEqual(both);
   expect(servicePut(live(chosen, { ipFamilies: ["IPv4", "IPv6"] }), chosen).spec?.ipFamilies).toEqual(["IPv6"]);
-  const single = { ...chosen, spec: { ...chosen.spec!, ipFamilyPolicy: "SingleStack" } };
+  const single = { ...chosen, spec: { ...chosen.spec!, ipFamilyPolicy: "SingleStack" as const } };
   expect(servicePut(live(chosen, { ipFamilies: both }), single).spec?.ipFamilies).toEqual(["IPv6"]);
 });
 
@@ -224,20 +224,18 @@ test("servicePut: a field of a load balancer is removed only if the spec had cho
 });
 
 test("the annotation of the client Service records fields that the spec has chosen and may remove again", () => {
-  const keysFor = (clientServiceSpec: object, metadata = {}) => {
-    const made = clientService(cluster({ spec: { clientService: { spec: clientServiceSpec, metadata } } }));
+  const keysFor = (chosenFields: object, metadata = {}) => {
+    const spec = { type: "LoadBalancer" as const, ...chosenFields };
+    const made = clientService(cluster({ spec: { clientService: { spec, metadata } } }));
     return made.metadata.annotations?.["etcd.improbable.io/metadata-keys"];
   };
-  const type = "LoadBalancer";
   const fields = ["loadBalancerSourceRanges"];
-  expect(keysFor({ type })).toBeUndefined();
-  expect(keysFor({ type, [fields[0]!]: ["192.0.2.0/24"] })).toBe(
-    JSON.stringify({ labels: [], annotations: [], fields }),
-  );
-  expect(keysFor({ type, [fields[0]!]: ["192.0.2.0/24"] }, { labels: { a: "b" } })).toBe(
+  expect(keysFor({})).toBeUndefined();
+  expect(keysFor({ [fields[0]!]: ["192.0.2.0/24"] })).toBe(JSON.stringify({ labels: [], annotations: [], fields }));
+  expect(keysFor({ [fields[0]!]: ["192.0.2.0/24"] }, { labels: { a: "b" } })).toBe(
     JSON.stringify({ labels: ["a"], annotations: [], fields }),
   );
-  expect(keysFor({ type }, { labels: { a: "b" } })).toBe(JSON.stringify({ labels: ["a"], annotations: [] }));
+  expect(keysFor({}, { labels: { a: "b" } })).toBe(JSON.stringify({ labels: ["a"], annotations: [] }));
 });
 
 test("without spec.clientService.spec, as in a converted object, the client Service has the type ClusterIP", () => {
