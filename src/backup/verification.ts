@@ -20,6 +20,7 @@ import { type BackupSnapshot, isOwned, isToBeVerified } from "#backup/snapshot.t
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
 import { troubleOf } from "#backup/trouble.ts";
+import { doublingPauseMs } from "#base/backoff.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { lastLine } from "#kube/words.ts";
 
@@ -85,7 +86,7 @@ export function nextAttemptMs(snapshot: BackupSnapshot): number | undefined {
   if (provesDefect(failureOf(verifying).reason)) return undefined;
   const failedMs = endedAtMs(verifying.job);
   if (Number.isNaN(failedMs)) return undefined;
-  return failedMs + Math.max(LEAST_PAUSE_MS, failedMs - startMs(snapshot));
+  return failedMs + doublingPauseMs(failedMs - startMs(snapshot), { leastMs: LEAST_PAUSE_MS });
 }
 
 const VERIFYING = { status: "Unknown", reason: "Verifying" } as const;

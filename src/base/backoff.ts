@@ -18,3 +18,12 @@ export function delayMs(backoff: Backoff, attempt: number, random: number): numb
   const full = Math.min(backoff.maxMs, backoff.firstMs * backoff.factor ** Math.min(attempt, 64));
   return Math.round(full * (1 - backoff.jitter * random));
 }
+
+/**
+ * Pause before the next attempt, in milliseconds: as long as all attempts have taken so far, within bounds. So pauses
+ * double, and the attempts of a long outage are few.
+ * @param soFarMs from the start of the first attempt to the end of the last one
+ */
+export function doublingPauseMs(soFarMs: number, { leastMs, mostMs }: { leastMs: number; mostMs?: number }): number {
+  return Math.min(Math.max(soFarMs, leastMs), mostMs ?? Number.POSITIVE_INFINITY);
+}

@@ -1,5 +1,6 @@
 import type { BackupReason } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { doublingPauseMs } from "#base/backoff.ts";
 
 /**
  * Reasons of failures that may pass without a change of the spec, a Secret's content or the store's settings. Other
@@ -26,7 +27,7 @@ const PASSING: readonly string[] = [
 
 /**
  * Least pause after a failed run, in milliseconds: its pods have tried for minutes. Later pauses are as long as the
- * time since the due time: 10, 20, 40 minutes and so on. So the attempts of an outage are few.
+ * time since the due time: 10, 20, 40 minutes and so on.
  */
 const LEAST_PAUSE_MS = 10 * 60_000;
 
@@ -39,6 +40,6 @@ export function repeatAtMs({ status }: EtcdBackup, dueMs: number): number | unde
   if (status?.phase !== "Failed" || reason === undefined || !PASSING.includes(reason)) return undefined;
   const failedMs = Date.parse(status.completionTime ?? "");
   if (Number.isNaN(failedMs)) return undefined;
-  const atMs = failedMs + Math.max(LEAST_PAUSE_MS, failedMs - dueMs);
+  const atMs = failedMs + doublingPauseMs(failedMs - dueMs, { leastMs: LEAST_PAUSE_MS });
   return Math.floor(atMs / 1_000) * 1_000; // The name has whole seconds.
 }

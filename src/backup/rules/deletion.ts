@@ -7,6 +7,7 @@ import { deletingPods, isLost, isNothingStored, storingPods } from "#backup/pods
 import { type BackupSnapshot, isDeleting, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
+import { doublingPauseMs } from "#base/backoff.ts";
 import { step, wait } from "#runtime/decide.ts";
 
 /** Recheck interval in case events are lost, in milliseconds; pods have events of their own. */
@@ -112,10 +113,10 @@ const RETRY_AFTER_MS = 10 * 60_000;
  */
 const RETRY_AT_LEAST_EVERY_MS = 2 * 60 * 60_000;
 
-/** Pause after this failure: as long as the deletion has taken until then, so that pauses double. */
+/** Pause after this failure, in milliseconds. */
 function retryAfterMs({ backup }: BackupSnapshot, failedAtMs: number): number {
   const sinceMs = Date.parse(backup.metadata.deletionTimestamp ?? "") || failedAtMs;
-  return Math.min(Math.max(failedAtMs - sinceMs, RETRY_AFTER_MS), RETRY_AT_LEAST_EVERY_MS);
+  return doublingPauseMs(failedAtMs - sinceMs, { leastMs: RETRY_AFTER_MS, mostMs: RETRY_AT_LEAST_EVERY_MS });
 }
 
 /** Retries a failed deletion after a pause: a new Job of the same name replaces the failed one. */
