@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { endPodOf } from "#agent-job/endings.ts";
 import {
   attempted,
-  failedAndLingering,
   idleSince,
   isReportDue,
   isRunning,
@@ -30,21 +30,23 @@ describe("with a container that a webhook added, and that runs on,", () => {
     const seen = at(0);
     expect([stateOf(seen.job), reportOf(seen), seen.lingering?.status?.phase]).toEqual(["succeeded", DONE, "Running"]);
     expect([isReportDue({ takenAtMs: 0 }, seen), isToBeStopped(seen)]).toEqual([false, true]);
-    expect(failedAndLingering([undefined, seen])).toBeUndefined();
+    expect(endPodOf([undefined, seen])).toBeUndefined();
   });
 
   test("the pod has failed as soon as the agent has, and its Job continues", () => {
     const seen = at(1);
     expect([stateOf(seen.job), reportOf(seen), seen.pods[0]?.status?.phase]).toEqual(["active", FULL, "Failed"]);
-    expect(failedAndLingering([undefined, seen])).toBe(seen.lingering);
+    expect(endPodOf([undefined, seen])?.step.pod).toBe(seen.lingering);
   });
 
   test("a pod that is being deleted, or of a Job that has ended, is left alone", () => {
     const { lingering } = at(1);
     const leaving = { ...lingering!, metadata: { ...lingering!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
-    expect(failedAndLingering([{ ...at(1), lingering: leaving }])).toBeUndefined();
+    const gone = { ...at(1), lingering: leaving };
+    expect(endPodOf([gone])).toBeUndefined();
+    expect(endPodOf([gone, at(1)])?.step.pod).toEqual(lingering);
     const over = { ...job, status: { conditions: [{ type: "Failed", status: "True" }] } } as Job;
-    expect(failedAndLingering([attempted(over, [lingering!])])).toBeUndefined();
+    expect(endPodOf([attempted(over, [lingering!])])).toBeUndefined();
   });
 
   test("nothing has ended while the agent runs, or when the kubelet has reported no container", () => {

@@ -47,15 +47,6 @@ function isLingering(pod: Pod): boolean {
   return hasAgentEnded && all.some(({ state }) => state?.running !== undefined);
 }
 
-/** The pod to delete so that its Job starts the next one: it failed, and an added container keeps it running. */
-export function failedAndLingering(attempts: readonly (Attempted | undefined)[]): Pod | undefined {
-  const at = attempts.find((each) => {
-    if (each?.lingering === undefined || stateOf(each.job) !== "active") return false;
-    return each.lingering.metadata.deletionTimestamp === undefined;
-  });
-  return at?.lingering;
-}
-
 /** Whether the Job must be deleted to end all of its pods. */
 export function isToBeStopped({ job, lingering }: Attempted): boolean {
   if (job.metadata.deletionTimestamp !== undefined) return false;

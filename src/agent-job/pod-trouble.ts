@@ -76,13 +76,6 @@ function ofPod(
   return { reason: "PodPending", message: warning === undefined ? why : `${why}; Kubernetes warns: ${warning}` };
 }
 
-/** Why a pod is deleted in which only added containers run. */
-export function lingeringText({ metadata, status }: Pod): string {
-  const running = (status?.containerStatuses ?? []).filter(({ state }) => state?.running !== undefined);
-  const names = running.map(({ name }) => name).join(", ");
-  return `the agent in pod ${metadata.name} has failed, and container ${names} runs on; the pod is deleted, so that its Job tries again`;
-}
-
 /** How a pod without a report ended. */
 export function endText(pod: Pod, workers: Workers = [AGENT_CONTAINER]): string {
   return whyNotRunning(pod, workers.at(-1) ?? "") ?? `pod ${pod.metadata.name} ended`;

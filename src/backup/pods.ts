@@ -1,12 +1,12 @@
 import { AGENT, hasEnded, stateOf, statusesOf } from "#agent-job/job-state.ts";
 import { deletionJobName } from "#api/names.ts";
-import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
+import { type BackupSnapshot, ownOf } from "#backup/snapshot.ts";
 import { controllerOf, type Pod } from "#kube/kinds.ts";
 
 /** Pods that may still store something. */
 export function storingPods(snapshot: BackupSnapshot): readonly Pod[] {
   const { taking, orphans } = snapshot;
-  const own = taking !== undefined && isOwned(snapshot, taking.job) ? taking.pods : [];
+  const own = ownOf(snapshot, taking)?.pods ?? [];
   return [...orphans, ...own].filter((pod) => !hasEnded(pod));
 }
 
@@ -34,7 +34,7 @@ export function isLost({ takenAtMs }: BackupSnapshot, { metadata }: Pod): boolea
  */
 export function isNothingStored(snapshot: BackupSnapshot): boolean {
   const { taking, orphans, backup } = snapshot;
-  const own = taking !== undefined && isOwned(snapshot, taking.job) ? taking : undefined;
+  const own = ownOf(snapshot, taking);
   if ([...orphans, ...(own?.pods ?? [])].some(hasStarted)) return false;
   if (own !== undefined && stateOf(own.job) === "succeeded") return false;
   if (backup.status?.jobName !== undefined) return backup.status.nothingStored === true;

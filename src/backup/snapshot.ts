@@ -40,6 +40,11 @@ export function isOwned({ backup }: BackupSnapshot, object: KubeObject): boolean
   return controllerOf(object)?.uid === backup.metadata.uid;
 }
 
+/** The attempt, if its Job is this EtcdBackup's. */
+export function ownOf(snapshot: BackupSnapshot, attempt: Attempted | undefined): Attempted | undefined {
+  return attempt !== undefined && isOwned(snapshot, attempt.job) ? attempt : undefined;
+}
+
 /** Completed and Failed are final. */
 export function hasEnded({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.status?.phase === "Completed" || backup.status?.phase === "Failed";

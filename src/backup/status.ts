@@ -4,7 +4,7 @@ import { backupJobName } from "#api/names.ts";
 import type { EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
 import { isNothingStored } from "#backup/pods.ts";
-import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned, mayKeepObject, ownOf } from "#backup/snapshot.ts";
 import { sourceText } from "#backup/source.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
@@ -165,8 +165,7 @@ function withVerification(
   const { status, reason, message, revision, keys }: Verification = told;
   const now = rfc3339(snapshot.takenAtMs);
   const { jobName, startTime = now } = before.verification ?? {};
-  const made =
-    snapshot.verifying !== undefined && isOwned(snapshot, snapshot.verifying.job) ? snapshot.verifying : undefined;
+  const made = ownOf(snapshot, snapshot.verifying);
   const name = made?.job.metadata.name ?? jobName;
   const verified = withCondition(
     before.conditions ?? [],

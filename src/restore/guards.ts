@@ -1,6 +1,6 @@
 import { controllerOf } from "#kube/kinds.ts";
 import { lackOfPlace } from "#restore/place.ts";
-import { fillingOf, isWhole } from "#restore/pods.ts";
+import { fillingsOf, isWhole } from "#restore/pods.ts";
 import {
   hasEnded,
   isComplete,
@@ -41,7 +41,7 @@ const ownOnly: RestoreGuard = {
     if (step.do === "deleteJob" && !isOwned(snapshot, step.job))
       return `Job ${step.job.metadata.name} does not belong to this restore`;
     if (step.do === "deletePod") {
-      const jobs = snapshot.members.flatMap((member) => fillingOf(snapshot, member)?.job ?? []);
+      const jobs = fillingsOf(snapshot).map(({ job }) => job);
       if (!jobs.some(({ metadata }) => metadata.uid === controllerOf(step.pod)?.uid))
         return `pod ${step.pod.metadata.name} does not belong to a Job of this restore`;
     }

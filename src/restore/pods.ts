@@ -35,6 +35,11 @@ export function fillingOf(snapshot: RestoreSnapshot, { filling }: RestoredMember
   return filling !== undefined && isOwned(snapshot, filling.job) ? filling : undefined;
 }
 
+/** The Jobs of this restore, in the order of the members. */
+export function fillingsOf(snapshot: RestoreSnapshot): readonly Attempted[] {
+  return snapshot.members.flatMap((member) => fillingOf(snapshot, member) ?? []);
+}
+
 /** Whether the member's claim is filled. */
 export function isFilled(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
   const filling = fillingOf(snapshot, member);

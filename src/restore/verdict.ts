@@ -3,7 +3,7 @@ import { endText, podTroubleOf } from "#agent-job/pod-trouble.ts";
 import { RESTORE_REASONS, type RestoreReason } from "#api/conditions.ts";
 import { objectOf, secretNamesOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
-import { FILLERS, failureOf, fillingOf, finishedBy, isFilled } from "#restore/pods.ts";
+import { FILLERS, failureOf, fillingOf, fillingsOf, finishedBy, isFilled } from "#restore/pods.ts";
 import {
   isComplete,
   isOurs,
@@ -64,7 +64,7 @@ export function afterRefusal(snapshot: RestoreSnapshot, lack: Lack, triedForMs: 
 
 /** Whether a pod may have mounted the source already. */
 export function isStarted(snapshot: RestoreSnapshot): boolean {
-  return snapshot.members.some((member) => fillingOf(snapshot, member) !== undefined);
+  return fillingsOf(snapshot).length > 0;
 }
 
 /** Problem that prevents reading the source or creating the cluster. */
@@ -123,10 +123,7 @@ function withSecret(snapshot: RestoreSnapshot, { reason, message }: { reason: st
 }
 
 function ofMembers(snapshot: RestoreSnapshot): Verdict {
-  const active = snapshot.members.flatMap((member) => {
-    const filling = fillingOf(snapshot, member);
-    return filling === undefined || stateOf(filling.job) !== "active" ? [] : [filling];
-  });
+  const active = fillingsOf(snapshot).filter(({ job }) => stateOf(job) === "active");
   for (const filling of active) {
     const trouble = podTroubleOf(filling, {
       workers: FILLERS,

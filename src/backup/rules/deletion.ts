@@ -4,7 +4,7 @@ import { lackOfClaim } from "#backup/claim.ts";
 import { deletionFailedAtMs, letGoText, whyNotDeleted } from "#backup/deletion.ts";
 import { deletionJob } from "#backup/desired/job.ts";
 import { deletingPods, isLost, isNothingStored, storingPods } from "#backup/pods.ts";
-import { type BackupSnapshot, isDeleting, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import { type BackupSnapshot, isDeleting, isLeaving, isOwned, mayKeepObject, ownOf } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { doublingPauseMs } from "#base/backoff.ts";
@@ -24,7 +24,7 @@ export const stopBackup: BackupRule = {
   decide(snapshot) {
     const { taking } = snapshot;
     if (!isLeaving(snapshot) || mayKeepObject(snapshot)) return undefined;
-    const own = taking !== undefined && isOwned(snapshot, taking.job) ? taking : undefined;
+    const own = ownOf(snapshot, taking);
     const { jobName, nothingStored } = snapshot.backup.status ?? {};
     if (nothingStored === true && !isNothingStored(snapshot))
       return wait("before its Job is deleted, the status must record that its agent has run", NOTED_RECHECK_MS);
@@ -60,7 +60,7 @@ export const stopDeletion: BackupRule = {
   decide(snapshot) {
     const { removing } = snapshot;
     if (!isLeaving(snapshot) || !mayKeepObject(snapshot)) return undefined;
-    const job = removing !== undefined && isOwned(snapshot, removing.job) ? removing.job : undefined;
+    const job = ownOf(snapshot, removing)?.job;
     if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
       const because = `Job ${job.metadata.name} is deleted before the EtcdBackup, so that the object stays`;
       return step(because, { do: "deleteJob", job });

@@ -1,6 +1,5 @@
-import { failedAndLingering, isToBeStopped } from "#agent-job/job-state.ts";
-import { lingeringText } from "#agent-job/pod-trouble.ts";
-import { type BackupSnapshot, hasEnded, isOwned } from "#backup/snapshot.ts";
+import { endJobOf, endPodOf } from "#agent-job/endings.ts";
+import { type BackupSnapshot, hasEnded, isOwned, ownOf } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { verdictOf } from "#backup/verdict.ts";
 import type { Job } from "#kube/kinds.ts";
@@ -10,14 +9,8 @@ import { step, wait } from "#runtime/decide.ts";
 export const stopJob: BackupRule = {
   name: "stop-job",
   decide(snapshot) {
-    const { taking } = snapshot;
-    if (!hasEnded(snapshot) || taking === undefined || !isOwned(snapshot, taking.job)) return undefined;
-    if (!isToBeStopped(taking)) return undefined;
-    const { job } = taking;
-    return step(`the backup has ended, but Job ${job.metadata.name} still runs: it is deleted`, {
-      do: "deleteJob",
-      job,
-    });
+    if (!hasEnded(snapshot)) return undefined;
+    return endJobOf([ownOf(snapshot, snapshot.taking)], "the backup has ended");
   },
 };
 
@@ -25,11 +18,8 @@ export const stopJob: BackupRule = {
 export const endPod: BackupRule = {
   name: "end-pod",
   decide(snapshot) {
-    const own = [snapshot.taking, snapshot.verifying, snapshot.removing].filter(
-      (each) => each !== undefined && isOwned(snapshot, each.job),
-    );
-    const pod = failedAndLingering(own);
-    return pod && step(lingeringText(pod), { do: "deletePod", pod });
+    const { taking, verifying, removing } = snapshot;
+    return endPodOf([taking, verifying, removing].map((each) => ownOf(snapshot, each)));
   },
 };
 

@@ -1,8 +1,8 @@
-import { isToBeStopped } from "#agent-job/job-state.ts";
+import { endJobOf } from "#agent-job/endings.ts";
 import { provesDefect } from "#api/defect.ts";
 import { lackOfClaim } from "#backup/claim.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
-import { hasEnded, isOwned, isToBeVerified } from "#backup/snapshot.ts";
+import { hasEnded, isToBeVerified, ownOf } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { etcdImageOf, nextAttemptMs, verificationOf } from "#backup/verification.ts";
@@ -12,15 +12,8 @@ import { step, wait } from "#runtime/decide.ts";
 export const stopVerification: BackupRule = {
   name: "stop-verification",
   decide(snapshot) {
-    const { verifying } = snapshot;
-    if (verifying === undefined || !isOwned(snapshot, verifying.job)) return undefined;
     if (!hasEnded(snapshot) || isToBeVerified(snapshot)) return undefined;
-    if (!isToBeStopped(verifying)) return undefined;
-    const { job } = verifying;
-    return step(`the verification has ended, but Job ${job.metadata.name} still runs: it is deleted`, {
-      do: "deleteJob",
-      job,
-    });
+    return endJobOf([ownOf(snapshot, snapshot.verifying)], "the verification has ended");
   },
 };
 

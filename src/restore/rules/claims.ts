@@ -1,10 +1,9 @@
-import { failedAndLingering, isToBeStopped } from "#agent-job/job-state.ts";
-import { lingeringText } from "#agent-job/pod-trouble.ts";
+import { endJobOf, endPodOf } from "#agent-job/endings.ts";
 import { restoreJob } from "#restore/desired/job.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
 import { identityAnnotations } from "#restore/identity.ts";
 import { objectOf } from "#restore/object.ts";
-import { fillingOf, isWhole } from "#restore/pods.ts";
+import { fillingsOf, isWhole } from "#restore/pods.ts";
 import {
   isComplete,
   isGivenUp,
@@ -50,12 +49,7 @@ export const stopJobs: RestoreRule = {
   name: "stop-jobs",
   holds: true,
   decide(snapshot) {
-    if (!isGivenUp(snapshot)) return undefined;
-    const job = snapshot.members
-      .map((member) => fillingOf(snapshot, member))
-      .find((each) => each !== undefined && isToBeStopped(each))?.job;
-    if (job === undefined) return undefined;
-    return step(`the restore was given up; Job ${job.metadata.name} is ended`, { do: "deleteJob", job });
+    return isGivenUp(snapshot) ? endJobOf(fillingsOf(snapshot), "the restore was given up") : undefined;
   },
 };
 
@@ -109,8 +103,7 @@ export const fillClaim: RestoreRule = {
 export const endPod: RestoreRule = {
   name: "end-pod",
   decide(snapshot) {
-    const pod = failedAndLingering(snapshot.members.map((member) => fillingOf(snapshot, member)));
-    return pod && step(lingeringText(pod), { do: "deletePod", pod });
+    return endPodOf(fillingsOf(snapshot));
   },
 };
 
@@ -118,12 +111,8 @@ export const endPod: RestoreRule = {
 export const endJob: RestoreRule = {
   name: "end-job",
   decide(snapshot) {
-    const filling = snapshot.members
-      .map((member) => fillingOf(snapshot, member))
-      .find((each) => each?.lingering !== undefined && isToBeStopped(each));
-    if (filling === undefined) return undefined;
-    const because = `the claims are filled, but Job ${filling.job.metadata.name} still runs: it is deleted`;
-    return step(because, { do: "deleteJob", job: filling.job });
+    const lingering = fillingsOf(snapshot).filter((each) => each.lingering !== undefined);
+    return endJobOf(lingering, "the claims are filled");
   },
 };
 

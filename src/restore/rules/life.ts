@@ -1,4 +1,4 @@
-import { fillingOf } from "#restore/pods.ts";
+import { fillingsOf } from "#restore/pods.ts";
 import { hasEnded, isComplete, isDeleting, isHeld, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { verdictOf } from "#restore/verdict.ts";
@@ -24,9 +24,8 @@ export const clearJobs: RestoreRule = {
   name: "clear-jobs",
   decide(snapshot) {
     if (!hasEnded(snapshot) || logsStayMs(snapshot) > 0) return undefined;
-    const job = snapshot.members
-      .map((member) => fillingOf(snapshot, member)?.job)
-      .find((each) => each !== undefined && each.metadata.deletionTimestamp === undefined);
+    const jobs = fillingsOf(snapshot).map((filling) => filling.job);
+    const job = jobs.find(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (job === undefined) return undefined;
     const because = `the restore has ended; Job ${job.metadata.name} is deleted, since its pods hold claims`;
     return step(because, { do: "deleteJob", job });

@@ -1,0 +1,25 @@
+import { type Attempted, isToBeStopped, stateOf } from "#agent-job/job-state.ts";
+import type { Job, Pod } from "#kube/kinds.ts";
+import { type Proposed, step } from "#runtime/decide.ts";
+
+// Jobs and pods that the operator ends, since Kubernetes does not know that their work is over.
+
+type Attempts = readonly (Attempted | undefined)[];
+
+/** Deletes the first of these Jobs that still runs. @param because why their work is over */
+export function endJobOf(attempts: Attempts, because: string): Proposed<{ do: "deleteJob"; job: Job }> | undefined {
+  const job = attempts.find((each) => each !== undefined && isToBeStopped(each))?.job;
+  return job && step(`${because}; Job ${job.metadata.name} still runs and is deleted`, { do: "deleteJob", job });
+}
+
+/** Deletes the first pod in which the agent has failed while an added container runs on. Its Job starts the next one. */
+export function endPodOf(attempts: Attempts): Proposed<{ do: "deletePod"; pod: Pod }> | undefined {
+  const isFailed = ({ job, lingering }: Attempted) =>
+    stateOf(job) === "active" && lingering !== undefined && lingering.metadata.deletionTimestamp === undefined;
+  const pod = attempts.find((each) => each !== undefined && isFailed(each))?.lingering;
+  if (pod === undefined) return undefined;
+  const running = (pod.status?.containerStatuses ?? []).filter(({ state }) => state?.running !== undefined);
+  const names = running.map(({ name }) => name).join(", ");
+  const because = `the agent in pod ${pod.metadata.name} has failed, and container ${names} runs on; the pod is deleted, so that its Job tries again`;
+  return step(because, { do: "deletePod", pod });
+}
