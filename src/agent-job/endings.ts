@@ -1,4 +1,4 @@
-import { type Attempted, isToBeStopped, stateOf } from "#agent-job/job-state.ts";
+import { type Attempted, isToBeStopped, lingeringPod, stateOf } from "#agent-job/job-state.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 import { type Proposed, step } from "#runtime/decide.ts";
 
@@ -14,9 +14,9 @@ export function endJobOf(attempts: Attempts, because: string): Proposed<{ do: "d
 
 /** Deletes the first pod in which the agent has failed while an added container runs on. Its Job starts the next one. */
 export function endPodOf(attempts: Attempts): Proposed<{ do: "deletePod"; pod: Pod }> | undefined {
-  const isFailed = ({ job, lingering }: Attempted) =>
-    stateOf(job) === "active" && lingering !== undefined && lingering.metadata.deletionTimestamp === undefined;
-  const pod = attempts.find((each) => each !== undefined && isFailed(each))?.lingering;
+  const failed = attempts.filter((each) => each !== undefined).filter((each) => stateOf(each) === "active");
+  const lingering = failed.flatMap((each) => lingeringPod(each) ?? []);
+  const pod = lingering.find(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (pod === undefined) return undefined;
   const running = (pod.status?.containerStatuses ?? []).filter(({ state }) => state?.running !== undefined);
   const names = running.map(({ name }) => name).join(", ");

@@ -2,14 +2,17 @@ import { describe, expect, test } from "vitest";
 import { endPodOf } from "#agent-job/endings.ts";
 import {
   attempted,
+  hasEnded,
   idleSince,
   isReportDue,
   isRunning,
   isToBeStopped,
   isUnreported,
   lastEnded,
+  lingeringPod,
   reportOf,
   stateOf,
+  workingPod,
 } from "#agent-job/job-state.ts";
 import { AGENT_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { agentPod, attempt, backup, DONE, endedPod, FULL, withProxy } from "#kit/snapshots/etcd-backup.ts";
@@ -28,21 +31,22 @@ describe("with a container that a webhook added, and that runs on,", () => {
 
   test("the Job has succeeded as soon as the agent has", () => {
     const seen = at(0);
-    expect([stateOf(seen.job), reportOf(seen), seen.lingering?.status?.phase]).toEqual(["succeeded", DONE, "Running"]);
+    expect([stateOf(seen), reportOf(seen)]).toEqual(["succeeded", DONE]);
+    expect(seen).toEqual({ job: { ...job, status: { active: 1 } }, pods: [lingeringPod(seen)] });
     expect([isReportDue({ takenAtMs: 0 }, seen), isToBeStopped(seen)]).toEqual([false, true]);
     expect(endPodOf([undefined, seen])).toBeUndefined();
   });
 
   test("the pod has failed as soon as the agent has, and its Job continues", () => {
     const seen = at(1);
-    expect([stateOf(seen.job), reportOf(seen), seen.pods[0]?.status?.phase]).toEqual(["active", FULL, "Failed"]);
-    expect(endPodOf([undefined, seen])?.step.pod).toBe(seen.lingering);
+    expect([stateOf(seen), reportOf(seen), workingPod(seen)]).toEqual(["active", FULL, undefined]);
+    expect(endPodOf([undefined, seen])?.step.pod).toBe(seen.pods[0]);
   });
 
   test("a pod that is being deleted, or of a Job that has ended, is left alone", () => {
-    const { lingering } = at(1);
+    const [lingering] = at(1).pods;
     const leaving = { ...lingering!, metadata: { ...lingering!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
-    const gone = { ...at(1), lingering: leaving };
+    const gone = { job, pods: [leaving] };
     expect(endPodOf([gone])).toBeUndefined();
     expect(endPodOf([gone, at(1)])?.step.pod).toEqual(lingering);
     const over = { ...job, status: { conditions: [{ type: "Failed", status: "True" }] } } as Job;
@@ -56,7 +60,7 @@ describe("with a container that a webhook added, and that runs on,", () => {
       { ...running, status },
       { ...running, status: { containerStatuses: [proxy] } },
     ])
-      expect(attempted(job, [pod as Pod])).toEqual({ job, pods: [pod] });
+      expect([hasEnded(pod as Pod), lingeringPod({ job, pods: [pod as Pod] })]).toEqual([false, undefined]);
   });
 
   test("its other pods and the Job's conditions stay as they are", () => {
@@ -98,10 +102,10 @@ describe("with a container that a webhook added, and that runs on,", () => {
   });
 
   test("nothing lingers once the added container has ended, too", () => {
-    const seen = at(0).lingering!;
-    const ends = seen.status!.containerStatuses!.map((each) => ({ ...each, state: { terminated: { exitCode: 0 } } }));
-    const pod = { ...seen, status: { ...seen.status, containerStatuses: ends } } as Pod;
-    expect(attempted(job, [pod])).toEqual({ job, pods: [pod] });
+    const [seen] = at(0).pods;
+    const ends = seen!.status!.containerStatuses!.map((each) => ({ ...each, state: { terminated: { exitCode: 0 } } }));
+    const pod = { ...seen, status: { ...seen!.status, containerStatuses: ends } } as Pod;
+    expect([stateOf({ job, pods: [pod] }), lingeringPod({ job, pods: [pod] })]).toEqual(["active", undefined]);
   });
 });
 
@@ -113,7 +117,7 @@ test.each([
   [[{ type: "Suspended", status: "True" }], "active"],
   [[], "active"],
 ])("a Job with the conditions %j is %s", (conditions, state) => {
-  expect(stateOf({ ...job, status: { conditions } } as Job)).toBe(state);
+  expect(stateOf({ job: { ...job, status: { conditions } } as Job, pods: [] })).toBe(state);
 });
 
 test("a Job is joined by the pods that it controls", () => {

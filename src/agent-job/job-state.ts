@@ -2,61 +2,64 @@ import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts
 import { type ArchiveTask, type BackupTask, type EtcdSource, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
-import { currentPod } from "#kube/pod.ts";
+import { currentPod, isOver } from "#kube/pod.ts";
 
 // What the Job controller and the kubelet report about an attempt. The agent's report is the termination message; it
 // counts only if it can be parsed, since a pod wrote it.
 
 // What if an admission webhook adds a container to the pod, such as the proxy of a service mesh?
-//   It runs on after the agent has ended, so that neither pod nor Job ever end. The pod counts as ended when the
-//   agent has. The operator then deletes the Job, or after a failure the pod, so that the
-//   Job starts the next one.
+//   It runs on after the agent has ended, so that neither pod nor Job ever end. Such a pod lingers. It counts as
+//   ended, and its attempt as succeeded if the agent has. The operator then deletes the Job, or after a failure the
+//   pod, so that the Job starts the next one (endings.ts).
 
 /** A Job of the agent, with its pods. */
 export interface Attempted {
   readonly job: Job;
   readonly pods: readonly Pod[];
-  /** Pod in which the agent has ended and an added container still runs. In `pods` its phase is Succeeded or Failed. */
-  readonly lingering?: Pod;
 }
 
 /** The Job with those of the pods that belong to it. */
 export function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {
-  if (job === undefined) return undefined;
-  const own = pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid);
-  const lingering = own.find(isLingering);
-  if (lingering === undefined) return { job, pods: own };
-  const end = statusesOf(lingering, LAST)[0]?.state?.terminated;
-  const hasSucceeded = end?.exitCode === 0;
-  const phase = hasSucceeded ? "Succeeded" : "Failed";
-  const ended = { ...lingering, status: { ...lingering.status, phase } } as Pod;
-  const podsAsEnded = own.map((pod) => (pod === lingering ? ended : pod));
-  if (!hasSucceeded || stateOf(job) !== "active") return { job, pods: podsAsEnded, lingering };
-  const complete = { type: "Complete", status: "True", lastTransitionTime: end?.finishedAt };
-  const conditions = [...(job.status?.conditions ?? []), complete];
-  return { job: { ...job, status: { ...job.status, conditions } } as Job, pods: podsAsEnded, lingering };
+  return job && { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
 }
 
-/** Containers with which pods of the agent end; a pod has one of them. Others are init containers. */
-const LAST: Workers = [AGENT_CONTAINER, VERIFY_CONTAINER, FINISH_CONTAINER];
+/** State of the attempt. It has succeeded with its agent, even if an added container keeps the Job active. */
+export function stateOf({ job, pods }: Attempted): "active" | "succeeded" | "failed" {
+  if (conditionOf(job.status, "Complete") !== undefined) return "succeeded";
+  if (conditionOf(job.status, "Failed") !== undefined) return "failed";
+  return pods.some((pod) => isLingering(pod) && hasSucceeded(pod)) ? "succeeded" : "active";
+}
+
+/** The pod in which the agent has ended and an added container still runs. */
+export function lingeringPod({ pods }: Attempted): Pod | undefined {
+  return pods.find(isLingering);
+}
 
 function isLingering(pod: Pod): boolean {
-  if (hasEnded(pod)) return false;
+  if (isOver(pod)) return false;
   const all = pod.status?.containerStatuses ?? [];
   const hasAgentEnded = all.some(({ name, state }) => LAST.includes(name) && state?.terminated !== undefined);
   return hasAgentEnded && all.some(({ state }) => state?.running !== undefined);
 }
 
-/** Whether the Job must be deleted to end all of its pods. */
-export function isToBeStopped({ job, lingering }: Attempted): boolean {
-  if (job.metadata.deletionTimestamp !== undefined) return false;
-  return stateOf(job) === "active" || lingering !== undefined;
+/** Containers with which pods of the agent end; a pod has one of them. Others are init containers. */
+const LAST: Workers = [AGENT_CONTAINER, VERIFY_CONTAINER, FINISH_CONTAINER];
+
+/** Whether the pod has ended, or its agent has and only an added container runs. */
+export function hasEnded(pod: Pod): boolean {
+  return isOver(pod) || isLingering(pod);
 }
 
-/** State of the Job according to its conditions. */
-export function stateOf({ status }: Job): "active" | "succeeded" | "failed" {
-  if (conditionOf(status, "Complete") !== undefined) return "succeeded";
-  return conditionOf(status, "Failed") === undefined ? "active" : "failed";
+/** Whether the pod has ended with success, or its agent has and only an added container runs. */
+export function hasSucceeded(pod: Pod): boolean {
+  if (!isLingering(pod)) return pod.status?.phase === "Succeeded";
+  return statusesOf(pod, LAST).every(({ state }) => state?.terminated?.exitCode === 0);
+}
+
+/** Whether the Job must be deleted to end all of its pods. */
+export function isToBeStopped(attempt: Attempted): boolean {
+  if (attempt.job.metadata.deletionTimestamp !== undefined) return false;
+  return stateOf(attempt) === "active" || lingeringPod(attempt) !== undefined;
 }
 
 /** Reason and message of the Job's condition Failed. */
@@ -74,11 +77,6 @@ export function endedAtMs({ status }: Job): number {
 /** The condition of this type, if it is True. */
 export function conditionOf(status: Job["status"], type: string) {
   return status?.conditions?.find((each) => each.type === type && each.status === "True");
-}
-
-/** Whether the pod has ended. */
-export function hasEnded({ status }: Pod): boolean {
-  return status?.phase === "Failed" || status?.phase === "Succeeded";
 }
 
 /** The pod that runs or will run; `undefined` when all have ended, or none exists. */
@@ -120,14 +118,13 @@ export function isReportDue(look: { readonly takenAtMs: number }, attempted: Att
 
 /** Whether the Job has succeeded and its pod's report is no longer awaited. */
 export function isUnreported(look: { readonly takenAtMs: number }, attempted: Attempted): boolean {
-  return stateOf(attempted.job) === "succeeded" && !isSeen(attempted) && isOverdue(look, attempted);
+  return stateOf(attempted) === "succeeded" && !isSeen(attempted) && isOverdue(look, attempted);
 }
 
-function isSeen({ job, pods }: Attempted): boolean {
-  const last = lastEnded(pods);
-  return stateOf(job) === "succeeded"
-    ? last?.status?.phase === "Succeeded"
-    : last !== undefined && workingPod({ job, pods }) === undefined;
+function isSeen(attempted: Attempted): boolean {
+  const last = lastEnded(attempted.pods);
+  if (last === undefined) return false;
+  return stateOf(attempted) === "succeeded" ? hasSucceeded(last) : workingPod(attempted) === undefined;
 }
 
 function isOverdue({ takenAtMs }: { readonly takenAtMs: number }, { job }: Attempted): boolean {
@@ -137,7 +134,7 @@ function isOverdue({ takenAtMs }: { readonly takenAtMs: number }, { job }: Attem
 /** The successful one of the ended pods, or else the newest. */
 export function lastEnded(pods: readonly Pod[]): Pod | undefined {
   const ended = pods.filter(hasEnded);
-  return ended.find(({ status }) => status?.phase === "Succeeded") ?? currentPod(ended);
+  return ended.find(hasSucceeded) ?? currentPod(ended);
 }
 
 /** Containers of a Job's pod that do its work, in order; by default only the agent's. */

@@ -34,5 +34,5 @@ export async function reported<T extends Attempted | undefined>(
 
 /** For a failed Job, the cache may show an earlier attempt, which had another reason. */
 function isToBeAsked(attempted: Attempted, nowMs: number): boolean {
-  return stateOf(attempted.job) === "failed" || isUnreported({ takenAtMs: nowMs }, attempted);
+  return stateOf(attempted) === "failed" || isUnreported({ takenAtMs: nowMs }, attempted);
 }

@@ -1,7 +1,15 @@
 import { AGENT_CONTAINER } from "#api/names.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { whyNotRunning } from "#kube/pod.ts";
-import { type Attempted, isRunning, lastEnded, statusesOf, type Workers, workingPod } from "./job-state.ts";
+import {
+  type Attempted,
+  hasSucceeded,
+  isRunning,
+  lastEnded,
+  statusesOf,
+  type Workers,
+  workingPod,
+} from "./job-state.ts";
 
 // Why a pod of the agent does not run.
 
@@ -48,7 +56,7 @@ export function podTroubleOf<Working extends string>(
     return { reason: "PodRefused", message: `the pod of Job ${name} cannot be created: ${warning}` };
   const last = lastEnded(attempted.pods);
   if (last === undefined) return { reason: "PodPending", message: `the pod of Job ${name} is not created yet` };
-  if (last.status?.phase === "Succeeded") return { reason: working, message: `the pod of Job ${name} has succeeded` };
+  if (hasSucceeded(last)) return { reason: working, message: `the pod of Job ${name} has succeeded` };
   const why = failure === undefined ? endText(last, workers) : `${failure.reason}: ${failure.message}`;
   return { reason: "Retrying", message: `an attempt of Job ${name} has failed and is retried: ${why}` };
 }

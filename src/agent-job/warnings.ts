@@ -69,7 +69,7 @@ export async function warningsOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const [first] = attempts.flatMap((each) => {
-    const since = each === undefined || stateOf(each.job) !== "active" ? undefined : idleSince(each, workers);
+    const since = each === undefined || stateOf(each) !== "active" ? undefined : idleSince(each, workers);
     return each === undefined || since === undefined ? [] : [{ ...each, since }];
   });
   if (first === undefined || nowMs - first.since < WARNINGS_AFTER_MS) return [];

@@ -32,7 +32,7 @@ function lackOfDeletion(snapshot: BackupSnapshot): Lack | undefined {
     return { reason: "PodPending", message };
   }
   if (removing === undefined) return lackOfPlace(snapshot) ?? lackOfClaim(snapshot);
-  if (stateOf(removing.job) === "failed") return failureOf(snapshot, removing);
+  if (stateOf(removing) === "failed") return failureOf(snapshot, removing);
   const trouble = troubleOf(snapshot, removing);
   const idleMs = snapshot.takenAtMs - (idleSince(removing) ?? snapshot.takenAtMs);
   const isUsual = trouble?.reason === "BackingUp" || (trouble?.reason === "PodPending" && idleMs < QUIET_MS);

@@ -72,7 +72,7 @@ const askedToDelete: BackupGuard = {
     const isAsked = asksForDeletion(snapshot) && isDeleting(snapshot) && !mayKeepObject(snapshot);
     if (!isAsked) return "the EtcdBackup does not ask for its object to be deleted";
     const { taking } = snapshot;
-    const isTaking = taking !== undefined && isOwned(snapshot, taking.job) && stateOf(taking.job) === "active";
+    const isTaking = taking !== undefined && isOwned(snapshot, taking.job) && stateOf(taking) === "active";
     return isTaking || storingPods(snapshot).length > 0 ? "a pod may still store it" : undefined;
   },
 };

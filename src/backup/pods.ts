@@ -36,7 +36,7 @@ export function isNothingStored(snapshot: BackupSnapshot): boolean {
   const { taking, orphans, backup } = snapshot;
   const own = ownOf(snapshot, taking);
   if ([...orphans, ...(own?.pods ?? [])].some(hasStarted)) return false;
-  if (own !== undefined && stateOf(own.job) === "succeeded") return false;
+  if (own !== undefined && stateOf(own) === "succeeded") return false;
   if (backup.status?.jobName !== undefined) return backup.status.nothingStored === true;
   return (own?.job.status?.failed ?? 0) === 0;
 }

@@ -1,7 +1,7 @@
 import {
   type Attempted,
+  hasSucceeded,
   isRunning,
-  lastEnded,
   reportedFailure,
   sourceOfTask,
   stateOf,
@@ -91,11 +91,11 @@ function reachText({ scheme, secretName }: Reach): string {
  */
 export function isToBeRenewed(snapshot: BackupSnapshot, taking: Attempted): boolean {
   if (otherReach(snapshot) === undefined) return false;
-  const state = stateOf(taking.job);
+  const state = stateOf(taking);
   if (state === "failed") return SOURCE_FAILURES.includes(reportedFailure(taking)?.reason);
   const pod = workingPod(taking);
   // A pod that has succeeded has stored the object: its Job completes next.
-  const isAtWork = (pod !== undefined && isRunning(pod)) || lastEnded(taking.pods)?.status?.phase === "Succeeded";
+  const isAtWork = (pod !== undefined && isRunning(pod)) || taking.pods.some(hasSucceeded);
   return state === "active" && (snapshot.backup.spec.archive !== undefined || !isAtWork);
 }
 

@@ -67,7 +67,7 @@ function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {
     const message = "its Job has ended; the report of its pod is awaited";
     return { phase: "BackingUp", reason: "BackingUp", message };
   }
-  switch (stateOf(taking.job)) {
+  switch (stateOf(taking)) {
     case "succeeded":
       return completed(taking);
     case "failed": {

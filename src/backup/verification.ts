@@ -82,7 +82,7 @@ export function verificationAfterRefusal(snapshot: BackupSnapshot, lack: Lack): 
 export function nextAttemptMs(snapshot: BackupSnapshot): number | undefined {
   const { verifying } = snapshot;
   if (!isToBeVerified(snapshot) || verifying === undefined || !isOwned(snapshot, verifying.job)) return undefined;
-  if (stateOf(verifying.job) !== "failed" || isReportDue(snapshot, verifying)) return undefined;
+  if (stateOf(verifying) !== "failed" || isReportDue(snapshot, verifying)) return undefined;
   if (provesDefect(failureOf(verifying).reason)) return undefined;
   const failedMs = endedAtMs(verifying.job);
   if (Number.isNaN(failedMs)) return undefined;
@@ -106,7 +106,7 @@ export function etcdImageOf({ backup, cluster, imageRepository }: BackupSnapshot
 }
 
 function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
-  const state = stateOf(verifying.job);
+  const state = stateOf(verifying);
   if (state === "active") {
     const trouble = troubleOf(snapshot, verifying, VERIFIERS);
     if (trouble === undefined || trouble.reason === "BackingUp")

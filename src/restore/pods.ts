@@ -1,6 +1,7 @@
 import { type FetchReport, type FinishReport, reportIn } from "#agent/report.ts";
 import type { Attempted } from "#agent-job/job-state.ts";
 import {
+  hasSucceeded,
   isReportDue,
   lastEnded,
   reportedFailure,
@@ -43,7 +44,7 @@ export function fillingsOf(snapshot: RestoreSnapshot): readonly Attempted[] {
 /** Whether the member's claim is filled. */
 export function isFilled(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
   const filling = fillingOf(snapshot, member);
-  return filling !== undefined && stateOf(filling.job) === "succeeded";
+  return filling !== undefined && stateOf(filling) === "succeeded";
 }
 
 /** Whether the claim is filled and stays, and the Job's report is known or is no longer awaited. */
@@ -60,7 +61,7 @@ export function isWhole(snapshot: RestoreSnapshot, member: RestoredMember): bool
  */
 export function broughtBy(filling: Attempted): FetchReport["snapshot"] | undefined {
   const ended = lastEnded(filling.pods);
-  const pods = ended?.status?.phase === "Succeeded" ? [ended] : [workingPod(filling), ended];
+  const pods = ended !== undefined && hasSucceeded(ended) ? [ended] : [workingPod(filling), ended];
   const reports = pods.map((pod) => pod && reportIn(wordsOf(pod, FETCH_CONTAINER)));
   return reports.find((report) => report?.ok === true && report.kind === "fetch")?.snapshot;
 }

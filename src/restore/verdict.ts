@@ -94,7 +94,7 @@ function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | un
   if (!isStaying(member.claim) && (filling !== undefined || member.claim !== undefined))
     return { reason: "ClaimLost", message: `${lossOf(member)}, before the restore was complete` };
   if (filling === undefined) return undefined;
-  if (stateOf(filling.job) !== "failed" || isReportDue(snapshot, filling)) return undefined;
+  if (stateOf(filling) !== "failed" || isReportDue(snapshot, filling)) return undefined;
   const failure = failureOf(filling);
   if (failure !== undefined) return { reason: reasonOf(failure.reason), message: withSecret(snapshot, failure) };
   const last = lastEnded(filling.pods);
@@ -123,7 +123,7 @@ function withSecret(snapshot: RestoreSnapshot, { reason, message }: { reason: st
 }
 
 function ofMembers(snapshot: RestoreSnapshot): Verdict {
-  const active = fillingsOf(snapshot).filter(({ job }) => stateOf(job) === "active");
+  const active = fillingsOf(snapshot).filter((filling) => stateOf(filling) === "active");
   for (const filling of active) {
     const trouble = podTroubleOf(filling, {
       workers: FILLERS,

@@ -60,8 +60,9 @@ export const stopDeletion: BackupRule = {
   decide(snapshot) {
     const { removing } = snapshot;
     if (!isLeaving(snapshot) || !mayKeepObject(snapshot)) return undefined;
-    const job = ownOf(snapshot, removing)?.job;
-    if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
+    const own = ownOf(snapshot, removing);
+    if (own !== undefined && stateOf(own) === "active" && own.job.metadata.deletionTimestamp === undefined) {
+      const { job } = own;
       const because = `Job ${job.metadata.name} is deleted before the EtcdBackup, so that the object stays`;
       return step(because, { do: "deleteJob", job });
     }
@@ -95,7 +96,7 @@ function whyReleased(snapshot: BackupSnapshot): string | undefined {
 
 function whyDeleted(snapshot: BackupSnapshot, removing: Attempted): string | undefined {
   if (!isOwned(snapshot, removing.job)) return undefined;
-  const state = stateOf(removing.job);
+  const state = stateOf(removing);
   if (state === "succeeded") return "its object is deleted";
   const report = state === "failed" ? reportOf(removing) : undefined;
   const isGone = report?.ok === false && report.reason === "NoSuchBucket";
@@ -126,7 +127,7 @@ export const retryDeletion: BackupRule = {
     const { removing, takenAtMs } = snapshot;
     if (!isLeaving(snapshot) || removing === undefined) return undefined;
     const { job } = removing;
-    if (!isOwned(snapshot, job) || stateOf(job) !== "failed" || job.metadata.deletionTimestamp !== undefined)
+    if (!isOwned(snapshot, job) || stateOf(removing) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;
     const failedAtMs = deletionFailedAtMs(job);
     if (takenAtMs - failedAtMs < retryAfterMs(snapshot, failedAtMs)) return undefined;

@@ -74,7 +74,7 @@ export const renewJob: BackupRule = {
     if (taking === undefined || taking.job.metadata.deletionTimestamp !== undefined) return undefined;
     if (!isToBeRenewed(snapshot, taking)) return undefined;
     // An existing Job is not deleted for a new one that cannot be created.
-    if (stateOf(taking.job) === "active" && lackOfSource(snapshot) !== undefined) return undefined;
+    if (stateOf(taking) === "active" && lackOfSource(snapshot) !== undefined) return undefined;
     const because = `Job ${taking.job.metadata.name} is replaced: ${otherReach(snapshot)}`;
     return step(because, { do: "deleteJob", job: taking.job });
   },

@@ -1,4 +1,5 @@
 import { endJobOf, endPodOf } from "#agent-job/endings.ts";
+import { lingeringPod } from "#agent-job/job-state.ts";
 import { restoreJob } from "#restore/desired/job.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
 import { identityAnnotations } from "#restore/identity.ts";
@@ -111,7 +112,7 @@ export const endPod: RestoreRule = {
 export const endJob: RestoreRule = {
   name: "end-job",
   decide(snapshot) {
-    const lingering = fillingsOf(snapshot).filter((each) => each.lingering !== undefined);
+    const lingering = fillingsOf(snapshot).filter((each) => lingeringPod(each) !== undefined);
     return endJobOf(lingering, "the claims are filled");
   },
 };
