@@ -53,6 +53,20 @@ describe("with a container that a webhook added, and that runs on,", () => {
     expect(endPodOf([attempted(over, [lingering!])])).toBeUndefined();
   });
 
+  test.each(["agent", "verify", "finish"])("the pod ends with its container %s, and with no other", (name) => {
+    const proxy = { name: "istio-proxy", state: { running: {} } };
+    const ended = (name: string) => ({ name, state: { terminated: { exitCode: 0 } } });
+    const podOf = (statuses: readonly object[]) => ({ status: { containerStatuses: statuses } }) as unknown as Pod;
+    expect(hasEnded(podOf([ended(name), proxy]))).toBe(true);
+    expect(hasEnded(podOf([ended("setup"), proxy]))).toBe(false);
+  });
+
+  test("a pod that has failed, for example with its node, does not linger", () => {
+    const [pod] = at(0).pods;
+    const lost = { ...pod, status: { ...pod!.status, phase: "Failed" } } as Pod;
+    expect([stateOf({ job, pods: [lost] }), lingeringPod({ job, pods: [lost] })]).toEqual(["active", undefined]);
+  });
+
   test("nothing has ended while the agent runs, or when the kubelet has reported no container", () => {
     const proxy = { name: "istio-proxy", state: { running: {} } };
     const status = { ...running.status, containerStatuses: [...running.status!.containerStatuses!, proxy] };

@@ -53,7 +53,8 @@ export function hasEnded(pod: Pod): boolean {
 /** Whether the pod has ended with success, or its agent has and only an added container runs. */
 export function hasSucceeded(pod: Pod): boolean {
   if (!isLingering(pod)) return pod.status?.phase === "Succeeded";
-  return statusesOf(pod, LAST).every(({ state }) => state?.terminated?.exitCode === 0);
+  const [agent] = statusesOf(pod, LAST);
+  return agent?.state?.terminated?.exitCode === 0;
 }
 
 /** Whether the Job must be deleted to end all of its pods. */
