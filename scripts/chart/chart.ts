@@ -59,6 +59,7 @@ const FLAGS = {
   "flags.replaceAfter": "replace-after",
   "flags.memberTimeout": "member-timeout",
   "flags.rereadWithin": "reread-within",
+  "flags.runningBackups": "running-backups",
   "flags.workers": "workers",
   "flags.kubeRequestsPerSecond": "kube-requests-per-second",
   "flags.logLevel": "log-level",

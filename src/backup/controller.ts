@@ -5,9 +5,10 @@ import { actOnBackup, type BackupWrites } from "#backup/act.ts";
 import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { planBackup } from "#backup/plan.ts";
 import { ProgressReader } from "#backup/progress.ts";
-import { type BackupSnapshot, hasEnded } from "#backup/snapshot.ts";
+import { awaitsTurn, type BackupSnapshot, hasEnded } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import { type BackupStep, targetTextOf } from "#backup/step.ts";
+import { Turns } from "#backup/turns.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { type Controller, type Key, keysNamedBy } from "#runtime/controller.ts";
 import { statusWriter } from "#runtime/status-writer.ts";
@@ -26,11 +27,12 @@ export function backupController(
   kube: BackupWrites,
   reads: BackupReads,
   onEnd: OnEnd = () => undefined,
-  readers: Readers = {
+  readers: Omit<Readers, "turns"> = {
     progress: new ProgressReader(reads.clock),
     warnings: new WarningsReader(reads.kube, reads.clock),
   },
 ): Controller<BackupSnapshot, BackupStep, EtcdBackupStatus> {
+  const turns = new Turns(reads);
   const report = statusWriter({
     kube,
     resource: ETCD_BACKUPS,
@@ -42,10 +44,15 @@ export function backupController(
   return {
     name: "backup",
     restMs: () => REST_MS,
-    observe: (key, signal) => observeBackup(reads, readers, key, signal),
+    observe: (key, signal) => observeBackup(reads, { ...readers, turns }, key, signal),
     plan: planBackup,
     target: targetTextOf,
-    act: (step, snapshot, signal) => actOnBackup(kube, step, snapshot, signal),
+    act: async (step, snapshot, signal) => {
+      const act = async () => await actOnBackup(kube, step, snapshot, signal);
+      return step.do === "createJob" && awaitsTurn(snapshot)
+        ? await turns.take(snapshot.backup.metadata, act)
+        : await act();
+    },
     status: backupStatus,
     ...report,
     writeStatus: async (snapshot, status, signal) => {

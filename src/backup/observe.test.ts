@@ -69,13 +69,15 @@ async function look(world: World = {}) {
     asked.push(address);
     return (world.ask ?? (() => Promise.resolve(JSON.stringify(answer))))();
   });
-  const seen = await observeBackup(reads, { progress, warnings }, KEY, signal);
+  const turns = { running: (namespace: string) => ({ all: 9, inNamespace: namespace.length, most: 20 }) };
+  const seen = await observeBackup(reads, { progress, warnings, turns }, KEY, signal);
   return { asked, listed, seen: seen.is === "present" ? seen.value : undefined };
 }
 
 test("the backup's own Jobs and pods are observed, and the running agent is asked for its progress", async () => {
   const { seen, asked, listed } = await look();
-  expect(seen).toMatchObject({ ...backup(), cluster: { metadata: { name: "my-etcd" } }, progress: answer });
+  const running = { all: 9, inNamespace: "foo".length, most: 20 };
+  expect(seen).toMatchObject({ ...backup(), cluster: { metadata: { name: "my-etcd" } }, progress: answer, running });
   expect(asked).toEqual(["10.0.0.9:8080"]);
   expect(listed).toEqual([]);
 });

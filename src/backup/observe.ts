@@ -7,6 +7,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { ProgressReader } from "#backup/progress.ts";
 import { type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
+import type { Turns } from "#backup/turns.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -34,12 +35,15 @@ export interface BackupReads {
   readonly imageRepository: string;
   /** The operator's own image. */
   readonly agentImage: string | undefined;
+  /** How many backups may run at the same time. */
+  readonly runningBackups: number;
 }
 
-/** Readers that ask at intervals and cache the answers. */
+/** Readers with a memory of their own. */
 export interface Readers {
   readonly progress: Pick<ProgressReader, "of">;
   readonly warnings: Pick<WarningsReader, "of">;
+  readonly turns: Pick<Turns, "running">;
 }
 
 /**
@@ -48,7 +52,7 @@ export interface Readers {
  */
 export async function observeBackup(
   reads: BackupReads,
-  { progress, warnings }: Readers,
+  { progress, warnings, turns }: Readers,
   key: Key,
   signal: AbortSignal,
 ): Promise<Observed<BackupSnapshot>> {
@@ -86,6 +90,7 @@ export async function observeBackup(
     progress: agentsWord,
     imageRepository: reads.imageRepository,
     agentImage: reads.agentImage,
+    running: turns.running(namespace),
   });
 }
 

@@ -81,6 +81,8 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
   return { ...snapshot, removing: removal(snapshot, stage) };
 }
 
+/** Every place is taken. */
+const BUSY = { all: 20, inNamespace: 0, most: 20 };
 /** The Job failed by its deadline, and its controller has deleted the pod. */
 const overdue = { job: attempt(backup(), "failed").job, pods: [] };
 const membersClaim = destinationClaim({ [CLUSTER_LABEL]: "my-etcd" });
@@ -245,6 +247,12 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "does nothing for a running deletion without finalizer, even when a user keeps the object", given: { ...removing("running"), backup: backup({ deleting: true, annotations: KEEP }).backup }, expect: "settled" },
   { name: "removes the finalizer when no Job was created", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "waits while as many backups run as may", given: backup({ stage: "new", with: { running: BUSY } }), expect: "wait: await-turn", because: "other backups run first: --running-backups is 20, and one namespace may use two thirds of that; it starts when one of them ends" },
+  { name: "creates the Job while a place is left", given: backup({ stage: "new", with: { running: { ...BUSY, all: 19 } } }), expect: "create-job: createJob nightly" },
+  { name: "does not wait with a Job that exists for the end of other backups", given: backup({ with: { running: BUSY } }), expect: "wait: await-job" },
+  { name: "does not wait with an archive for the end of other backups", given: backup({ stage: "new", spec: { archive: {} } as never, with: { running: BUSY } }), expect: "create-job: createJob nightly" },
+  { name: "does not wait with a verification for the end of other backups", given: verified({ with: { running: BUSY } }), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup" },
+  { name: "does not wait with a deletion for the end of other backups", given: going({ stage: "succeeded", with: { running: BUSY } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "warns that no deletion Job can be created without the agent's image", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be created for it" },
   { name: "creates the verification Job of a completed backup", given: verified(), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup", because: /^spec.verification.mode is Restore: s3:.* is restored to a throw-away etcd and compared$/ },
   { name: "reports a failed verification when the object's etcd release is unknown", given: verified({ status: { object: undefined } as never }), expect: "warn: await-verification", because: /^the object could not be verified: AgentFailed: the etcd release/ },
@@ -330,6 +338,19 @@ test("backup plan: the finalizer stays while the deletion Job of a kept object c
   const given = removing("running", { annotations: KEEP });
   const plan = planBackup(given, () => ({ because: "no", forMs: 1_000, isBrief: false }));
   expect(planText(plan, stepText)).toBe("wait: stop-deletion");
+});
+
+test("backup plan: waiting backups look again at different times, after 10 to 20 s", () => {
+  const waiting = backup({ stage: "new", with: { running: BUSY } });
+  const times = Array.from({ length: 100 }, (_, n) => {
+    const metadata = { ...waiting.backup.metadata, uid: `uid-${n}` };
+    const plan = planBackup({ ...waiting, backup: { ...waiting.backup, metadata } });
+    return plan.next === "wait" ? plan.recheckAfterMs : 0;
+  });
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(10_000);
+  expect(Math.min(...times)).toBeLessThan(11_000);
+  expect(Math.max(...times)).toBeLessThanOrEqual(20_000);
+  expect(Math.max(...times)).toBeGreaterThan(19_000);
 });
 
 test("backup plan: every rule decides at least one of the cases above", () => {

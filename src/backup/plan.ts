@@ -8,7 +8,7 @@ import {
   stopBackup,
   stopDeletion,
 } from "#backup/rules/deletion.ts";
-import { awaitImage, awaitJob, createJob, holdBackup, jobTaken, renewJob } from "#backup/rules/job.ts";
+import { awaitImage, awaitJob, awaitTurn, createJob, holdBackup, jobTaken, renewJob } from "#backup/rules/job.ts";
 import { backupCompleted, backupFailed, clearJobs, ended, endPod, stopJob } from "#backup/rules/life.ts";
 import { awaitClaim, awaitSource } from "#backup/rules/source.ts";
 import { awaitVerification, retryVerification, stopVerification, verifyObject } from "#backup/rules/verification.ts";
@@ -40,6 +40,7 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   awaitClaim, // Before the Job: its pod mounts the claim.
   awaitImage, // Before the Job that runs the image.
   holdBackup, // Before the Job: an object needs the finalizer to be deleted later.
+  awaitTurn, // Last before the Job: a backup that cannot start anyway waits for what it lacks.
   createJob,
   renewJob, // Before the wait for the Job.
   awaitJob, // Last: the Job is running.

@@ -4,6 +4,7 @@ import { isToVerify } from "#api/defect.ts";
 import { DELETE_OBJECT_ANNOTATION, KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { Running } from "#backup/running.ts";
 import { controllerOf, type KubeObject, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
 
 /** Everything that one decision about an EtcdBackup may use. Built by observe.ts, then read-only. */
@@ -33,6 +34,8 @@ export interface BackupSnapshot {
   readonly imageRepository: string;
   /** The operator's own image (--agent-image), which the agent's pod runs. */
   readonly agentImage: string | undefined;
+  /** Backups that run, of all EtcdBackups. */
+  readonly running: Running;
 }
 
 /** Whether this EtcdBackup, by uid, is the object's controller. */
@@ -72,6 +75,11 @@ export function asksForDeletion({ backup }: Pick<BackupSnapshot, "backup">): boo
 /** Whether a user has annotated the EtcdBackup to keep its object. */
 export function mayKeepObject({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";
+}
+
+/** Whether the Job waits until few other backups run. An archive does not: it runs for years. */
+export function awaitsTurn({ backup }: Pick<BackupSnapshot, "backup">): boolean {
+  return backup.spec.archive === undefined;
 }
 
 /** Whether the object exists, spec.verification.mode is Restore, and it was not verified yet: the result is final. */

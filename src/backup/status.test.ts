@@ -465,6 +465,23 @@ describe("problems that block the plan:", () => {
     expect(conditionsOf(backup({ with: { taking: theirs } }))).toMatchObject({ Complete: "False NameTaken" });
   });
 
+  test("a backup that waits for others is shown as Waiting, and the wait counts toward no time limit", () => {
+    const running = { all: 20, inNamespace: 0, most: 20 };
+    const waiting = backup({ stage: "new", status: STARTED, with: { running } });
+    const waited = statusOf(waiting);
+    expect(conditionsOf(waiting)).toEqual({
+      Complete: "False Waiting",
+      Failed: "False Waiting",
+      Ready: "False Waiting",
+    });
+    expect(messageOf(waiting, "Complete")).toContain("--running-backups is 20");
+    expect(waited).toMatchObject({ phase: "BackingUp" });
+    expect(waited).not.toHaveProperty("startTime");
+    // Then the cluster is lost: its wait begins now.
+    const lost = backup({ stage: "new", status: waited, with: { cluster: undefined } });
+    expect(statusOf(lost)).toMatchObject({ phase: "BackingUp", startTime: "2026-01-01T12:00:00Z" });
+  });
+
   test("an operator that does not know its image is shown as Waiting", () => {
     const snapshot = backup({ stage: "new", with: { agentImage: undefined } });
     expect(conditionsOf(snapshot)).toMatchObject({ Complete: "False Waiting", Failed: "False Waiting" });

@@ -22,15 +22,16 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   if (hasEnded(snapshot))
     return withVerification(snapshot, withNothing(snapshot, withGeneration(snapshot, before)), plan);
   const verdict = toldVerdict(snapshot, plan);
-  const { progress: _, ...kept } = before;
   const now = rfc3339(snapshot.takenAtMs);
+  const { progress: _, startTime = now, ...kept } = before;
   return withNothing(snapshot, {
     ...kept,
     observedGeneration: generationOf(snapshot),
     phase: verdict.phase,
     source: sourceText(snapshot),
     ...placeOf(snapshot),
-    startTime: before.startTime ?? now,
+    // PATIENCE_MS counts from this time, so it begins after the wait for other backups.
+    ...(isAwaitingTurn(plan) ? {} : { startTime }),
     ...(verdict.phase === "BackingUp" ? progressOf(snapshot) : { completionTime: now }),
     ...(verdict.object === undefined ? {} : { object: storedOf(verdict.object) }),
     conditions: conditionsOf(snapshot, verdict),
@@ -86,7 +87,11 @@ function storedOf(object: NonNullable<Verdict["object"]>): StoredBackup {
 }
 
 /** Reasons of waits that do not time out, by rule. Other waits get the reason of the verdict. */
-const REASON_OF_RULE: Readonly<Record<string, BackupReason>> = { "await-image": "Waiting" };
+const REASON_OF_RULE: Readonly<Record<string, BackupReason>> = { "await-image": "Waiting", "await-turn": "Waiting" };
+
+function isAwaitingTurn(plan: Plan<BackupStep>): boolean {
+  return plan.next === "wait" && plan.rule === "await-turn";
+}
 
 interface Word {
   readonly reason: BackupReason;

@@ -17,6 +17,7 @@ import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
+import { OPEN_INDEX, openIndexOf } from "#backup/running.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 import { clusterKeysForSchedule } from "#cluster/controller.ts";
@@ -131,7 +132,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, { shard
       keep: keeping<EtcdUser>(isRoleOrUser),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
-    jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone }),
+    jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone, indexes: { [OPEN_INDEX]: openIndexOf } }),
     services: new Cache({ ...ours, resource: SERVICES, keep: keeping<Service>(mayConcernCluster) }),
     // Of all owners: Kubernetes evicts no pod that two budgets select.
     budgets: new Cache({

@@ -79,6 +79,7 @@ export function controllersOf(options: ControllersOptions) {
     clock,
     imageRepository: flags.imageRepository,
     agentImage: flags.agentImage,
+    runningBackups: flags.runningBackups,
     replaceAfterMs: flags.replaceAfterMs,
     memberTimeoutMs: flags.memberTimeoutMs,
     rereadWithinMs: flags.rereadWithinMs,

@@ -42,6 +42,8 @@ export interface Flags {
    * leases.
    */
   readonly kubeRequestsPerSecond: number;
+  /** How many backups may run at the same time. */
+  readonly runningBackups: number;
   /** How long a member may be lost before it is replaced, in milliseconds. */
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
@@ -81,6 +83,12 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
  */
 const WORKERS = 100;
 
+/**
+ * Each reads a whole database from a member, and writes it to the store over the network of a node. Too small: nightly
+ * backups of a large fleet last until the morning. Too large: nodes, network and store are full of backups.
+ */
+const RUNNING_BACKUPS = 20;
+
 export const USAGE = `Usage: operator [flags]
        operator self-test --namespace NAME [--timeout DURATION] [--storage-class NAME]
                             makes an EtcdCluster of one member, waits until it is Ready, and deletes it
@@ -103,6 +111,8 @@ export const USAGE = `Usage: operator [flags]
   --kube-requests-per-second N
                             mean rate of requests to the API server, 1 to 10000; with shards, for each shard that is led;
                             default: ${DEFAULT_REQUESTS_PER_SECOND}
+  --running-backups N       backups that run at the same time, 1 to 10000; others wait, without a time limit. One namespace may use
+                            two thirds of them. Archives, verifications and deletions do not wait. Default: ${RUNNING_BACKUPS}
   --replace-after DURATION  how long a member may be lost before it is replaced, 0s to 24h; default: ${REPLACE_AFTER}
   --member-timeout DURATION how long the first restarted member of an update may take to become healthy before it is rolled back,
                             10s to 24h; default: ${MEMBER_TIMEOUT}
@@ -142,6 +152,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
       1,
       10_000,
     ),
+    runningBackups: wholeNumber("--running-backups", values["running-backups"], RUNNING_BACKUPS, 1, 10_000),
     replaceAfterMs: duration("--replace-after", values["replace-after"], REPLACE_AFTER, "0s", "24h"),
     metricsPort: wholeNumber("--metrics-port", values["metrics-port"], 8443, 0, 65_535),
     insecureMetrics: values["insecure-metrics"] ?? false,
@@ -170,6 +181,7 @@ function parse(args: readonly string[]) {
         shards: { type: "string" },
         workers: { type: "string" },
         "kube-requests-per-second": { type: "string" },
+        "running-backups": { type: "string" },
         "replace-after": { type: "string" },
         "member-timeout": { type: "string" },
         "reread-within": { type: "string" },

@@ -174,7 +174,7 @@ test("values of the pods reach the Deployment", async () => {
   const objects = await rendered({
     replicas: 3,
     shards: 3,
-    flags: { memberTimeout: "20m", kubeRequestsPerSecond: 10_000, logLevel: "debug" },
+    flags: { memberTimeout: "20m", kubeRequestsPerSecond: 10_000, runningBackups: 50, logLevel: "debug" },
     extraArgs: ["--insecure-metrics"],
     image: { pullPolicy: "Always", pullSecrets: [{ name: "registry" }] },
     resources: { requests: { cpu: "1" } },
@@ -197,7 +197,8 @@ test("values of the pods reach the Deployment", async () => {
   expect(pod.tolerations.at(-1)).toEqual(toleration);
   const [operator] = pod.containers;
   expect(operator).toMatchObject({ imagePullPolicy: "Always", resources: { requests: { cpu: "1", memory: "128Mi" } } });
-  const flags = ["--shards=3", "--member-timeout=20m", "--kube-requests-per-second=10000", "--log-level=debug"];
+  const rates = ["--running-backups=50", "--kube-requests-per-second=10000"];
+  const flags = ["--shards=3", "--member-timeout=20m", ...rates, "--log-level=debug"];
   expect(operator.args.slice(3)).toEqual([...flags, "--insecure-metrics"]);
   expect(() => readFlags(operator.args, {})).not.toThrow();
 });

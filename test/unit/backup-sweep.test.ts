@@ -236,6 +236,7 @@ function operator(world: World): () => Promise<void> {
     clock: world.clock,
     imageRepository: "registry.example/etcd",
     agentImage: IMAGE,
+    runningBackups: 1,
   } as unknown as BackupReads;
   const controller = backupController(kube, reads, () => undefined, {
     progress: { of: () => Promise.resolve(undefined) },

@@ -88,7 +88,9 @@ export const backupStatusSchema = z
       .boolean()
       .optional()
       .describe("True as long as no pod of the Job has run, so that there is no object that could be deleted."),
-    startTime: time.optional().describe("When the operator first saw the EtcdBackup."),
+    startTime: time
+      .optional()
+      .describe("When the operator first saw the EtcdBackup, or when its wait for other backups ended."),
     completionTime: time.optional().describe("When it ended, well or not."),
     object: backupObjectSchema.optional(),
     progress: progressSchema.optional(),

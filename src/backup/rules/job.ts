@@ -2,11 +2,13 @@ import { stateOf } from "#agent-job/job-state.ts";
 import { backupJob } from "#backup/desired/job.ts";
 import { lackOfName } from "#backup/name.ts";
 import { isToBeRenewed, otherReach } from "#backup/reach.ts";
-import { isHeld } from "#backup/snapshot.ts";
+import { isFull } from "#backup/running.ts";
+import { awaitsTurn, isHeld } from "#backup/snapshot.ts";
 import { lackOfSource, sourceText } from "#backup/source.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { verdictOf } from "#backup/verdict.ts";
+import { partOf } from "#base/hash.ts";
 import { step, wait } from "#runtime/decide.ts";
 
 /** Recheck interval for a foreign Job, in milliseconds; Jobs of an earlier EtcdBackup have events of their own. */
@@ -45,6 +47,25 @@ export const holdBackup: BackupRule = {
     if (snapshot.backup.spec.deletionPolicy !== "Delete" || isHeld(snapshot)) return undefined;
     const because = "spec.deletionPolicy is Delete: the EtcdBackup is kept until its object is deleted";
     return step(because, { do: "holdBackup" });
+  },
+};
+
+/**
+ * Shortest and longest recheck interval, in milliseconds; each EtcdBackup has its own, so that they do not all recheck
+ * at once. If larger, a place stays empty for longer. If smaller, a thousand waiting backups cause constant work.
+ */
+const AWAIT_TURN_RECHECK_MS = { least: 10_000, most: 20_000 };
+
+/** Waits while as many backups run as --running-backups allows. The wait counts toward no time limit. */
+export const awaitTurn: BackupRule = {
+  name: "await-turn",
+  decide(snapshot) {
+    const { taking, running, backup } = snapshot;
+    if (taking !== undefined || !awaitsTurn(snapshot) || !isFull(running)) return undefined;
+    // Without the number of running backups: each change would cause a write of every waiting status.
+    const because = `other backups run first: --running-backups is ${running.most}, and one namespace may use two thirds of that; it starts when one of them ends`;
+    const { least, most } = AWAIT_TURN_RECHECK_MS;
+    return wait(because, Math.round(least + (most - least) * partOf(backup.metadata.uid)));
   },
 };
 

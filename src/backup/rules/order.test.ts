@@ -10,6 +10,8 @@ import type { Job } from "#kube/kinds.ts";
 const DELETE = { deletionPolicy: "Delete" };
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
 const going = { spec: DELETE, status: MADE, deleting: true, held: true };
+/** Every place is taken. */
+const BUSY = { all: 20, inNamespace: 0, most: 20 };
 const own = attempt(backup(), "running");
 const theirs = { ...own, job: { ...own.job, metadata: { ...own.job.metadata, ownerReferences: [] } } as Job };
 const minutes = (snapshot: BackupSnapshot, count: number) => ({
@@ -104,6 +106,18 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     second: "hold-backup",
     so: "a backup that cannot begin gets no finalizer",
     given: backup({ stage: "new", spec: DELETE, with: { agentImage: undefined } }),
+  },
+  {
+    first: "hold-backup",
+    second: "await-turn",
+    so: "the Job can be created as soon as a place is free",
+    given: backup({ stage: "new", spec: DELETE, with: { running: BUSY } }),
+  },
+  {
+    first: "await-turn",
+    second: "create-job",
+    so: "no more backups run than may",
+    given: backup({ stage: "new", with: { running: BUSY } }),
   },
 ];
 

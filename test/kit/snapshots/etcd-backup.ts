@@ -98,6 +98,7 @@ export function backup(given: Given = {}): BackupSnapshot {
     progress: undefined,
     imageRepository: "registry.example/etcd",
     agentImage: IMAGE,
+    running: { all: 0, inNamespace: 0, most: 20 },
   };
   const taking = stage === "new" ? undefined : attempt({ ...bare, ...given.with }, stage, given.report);
   return { ...bare, taking, ...given.with };
