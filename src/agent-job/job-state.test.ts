@@ -14,7 +14,6 @@ import {
   stateOf,
   workingPod,
 } from "#agent-job/job-state.ts";
-import { AGENT_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { agentPod, attempt, backup, DONE, endedPod, FULL, withProxy } from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 
@@ -75,44 +74,6 @@ describe("with a container that a webhook added, and that runs on,", () => {
       { ...running, status: { containerStatuses: [proxy] } },
     ])
       expect([hasEnded(pod as Pod), lingeringPod({ job, pods: [pod as Pod] })]).toEqual([false, undefined]);
-  });
-
-  test("its other pods and the Job's conditions stay as they are", () => {
-    const before = made(endedPod(job, 1, FULL), "2026-01-01T11:00:00Z", { name: "before" });
-    const { lingering } = at(0);
-    const suspended = { type: "Suspended", status: "False" };
-    const seen = attempted({ ...job, status: { conditions: [suspended] } } as Job, [before, lingering!])!;
-    expect(seen.pods).toEqual([before, { ...lingering, status: { ...lingering!.status, phase: "Succeeded" } }]);
-    expect(seen.job.status?.conditions).toMatchObject([suspended, { type: "Complete", status: "True" }]);
-    const complete = { ...job, status: { conditions: [{ type: "Complete", status: "True" }] } } as Job;
-    expect(attempted(complete, [lingering!])?.job).toBe(complete);
-  });
-
-  test("each container with which a pod of the agent ends counts", () => {
-    const { lingering } = at(0);
-    const named = (name: string) => {
-      const all = lingering!.status!.containerStatuses!;
-      const containerStatuses = all.map((each) => (each.name === AGENT_CONTAINER ? { ...each, name } : each));
-      const seen = attempted(job, [{ ...lingering, status: { ...lingering!.status, containerStatuses } } as Pod])!;
-      return stateOf(seen.job);
-    };
-    const names = [AGENT_CONTAINER, VERIFY_CONTAINER, FINISH_CONTAINER, FETCH_CONTAINER];
-    expect(names.map(named)).toEqual(["succeeded", "succeeded", "succeeded", "active"]);
-  });
-
-  test("a pod that was evicted has ended, whatever the kubelet has reported last about its containers", () => {
-    const evicted = { ...at(0).lingering, status: { ...at(0).lingering!.status, phase: "Failed" } } as Pod;
-    expect(attempted(job, [evicted])).toEqual({ job, pods: [evicted] });
-  });
-
-  test("the end of another added container does not end the agent", () => {
-    const containerStatuses = [
-      ...running.status!.containerStatuses!,
-      { name: "warm-up", state: { terminated: { exitCode: 0 } } },
-      { name: "istio-proxy", state: { running: {} } },
-    ];
-    const pod = { ...running, status: { ...running.status, containerStatuses } } as Pod;
-    expect(attempted(job, [pod])).toEqual({ job, pods: [pod] });
   });
 
   test("nothing lingers once the added container has ended, too", () => {
