@@ -71,8 +71,8 @@ export class ReplayMember {
   }
 
   /**
-   * Disarms NOSPACE for all members. A snapshot of a full database contains the alarm, and etcd refuses every write until
-   * it is disarmed, also without a quota.
+   * Disarms NOSPACE for all members. A snapshot of a full database contains the alarm. Until it is disarmed, etcd
+   * refuses every write, whatever the quota is.
    */
   async disarmNoSpace(): Promise<void> {
     const get = { action: AlarmAction.GET, alarm: AlarmType.NOSPACE };

@@ -66,7 +66,7 @@ export function reasonOfStatus(status: number | undefined): StoreReason {
   if (status === 401) return "WrongCredentials";
   if (status === 403) return "AccessDenied";
   if (status === 412) return "ObjectExists";
-  // The server at this location does not know the request.
+  // The server at this location does not support the request.
   if (status === 501) return "InvalidLocation";
   if (status === 507) return "NoSpace";
   if (status === 408 || status === 429 || (status !== undefined && status >= 500)) return "Unreachable";

@@ -19,7 +19,7 @@ export interface Patience {
   readonly slowestBytesPerSecond: number;
   /** Attempts of one request to a store that has never answered: its endpoint may be wrong. */
   readonly attempts: number;
-  /** Time after which no new attempt begins. A store that has answered before is asked until then. */
+  /** Time after which no new attempt begins, for a store that has answered before. */
   readonly giveUpMs: number;
   readonly backoff: Backoff;
   /** To clean up after a failure or an abort. */
@@ -33,8 +33,8 @@ export const PATIENCE: Patience = {
   idleMs: 60_000,
   slowestBytesPerSecond: 64 * 1024,
   attempts: 5,
-  // An outage of a minute or two passes. The agent gives up after five minutes without progress, so that the store's own
-  // error is reported first.
+  // Three minutes. If smaller, an outage of a minute or two ends a backup. If larger, the agent's limit of five minutes
+  // without progress would end the task before the store's own error is reported.
   giveUpMs: 3 * 60_000,
   // Busy stores ask for pauses of seconds: 1, 2, 4, 8, 10, 10 s and so on, half of it random.
   backoff: { firstMs: 1000, maxMs: 10_000, factor: 2, jitter: 0.5 },
@@ -49,7 +49,7 @@ export class Requests {
   readonly patience: Patience;
   readonly #translate: (thrown: unknown, what: string) => StoreError;
   readonly #clock: Clock;
-  /** Whether the store has ever answered, also with a lasting refusal. */
+  /** Whether the store has ever answered, even with an error that is not worth another attempt. */
   #hasAnswered = false;
 
   /** @param translate converts an error of the store's library into a StoreError; `what` names the operation */
@@ -91,7 +91,7 @@ export class Requests {
     return this.#clock.monotonicMs();
   }
 
-  /** Whether no new attempt may begin for work without progress since this time of `nowMs`. */
+  /** Whether work that has made no progress since this time of `nowMs` gets no further attempt. */
   isGivenUp(sinceMs: number): boolean {
     return this.nowMs() - sinceMs >= this.patience.giveUpMs;
   }

@@ -167,7 +167,7 @@ class Upload {
   /** Whether the object is ours although the last request failed. */
   async #isOurs(thrown: unknown): Promise<boolean> {
     if (this.#signal.aborted || !(thrown instanceof StoreError)) return false;
-    // Short: the last request has waited for the store already.
+    // A short limit suffices, because the retries of the last request have already waited for the store.
     const soon = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(this.#patience.cleanUpMs)]);
     return (await this.#writer.putID(soon).catch(() => undefined)) === this.#id;
   }

@@ -52,12 +52,12 @@ export async function* read(
         at += chunk.length;
         inVain = -1;
         yield chunk;
-        sinceMs = requests.nowMs(); // The caller may have taken long.
+        sinceMs = requests.nowMs(); // The time in which the caller used the chunk does not count.
       }
       if (at === end) return;
       throw new StoreError("Unreachable", `${what}: the store ended it ${end - at} bytes too early`);
     } catch (thrown) {
-      // Without an opened body, `make` has given up already.
+      // When no body was opened, `make` has already used all attempts.
       if (opened === undefined || !(thrown instanceof StoreError) || !isWorthAnotherTry(thrown.reason)) throw thrown;
       if (requests.isGivenUp(sinceMs)) throw thrown;
     } finally {

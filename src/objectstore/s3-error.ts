@@ -46,7 +46,7 @@ export function s3Answer(thrown: unknown): Answer | undefined {
   }
   const status = s3Status(thrown);
   if (!(thrown instanceof S3ServiceException)) {
-    // A load balancer's page; the library fails to parse it.
+    // The answer may be a load balancer's HTML page, which the library cannot parse.
     if (status === undefined || status < 400) return undefined;
     return { reason: reasonOfStatus(status), text: `HTTP ${status} with a body that is not XML` };
   }
@@ -54,7 +54,7 @@ export function s3Answer(thrown: unknown): Answer | undefined {
   return { reason, text: `${thrown.name}${status === undefined ? "" : ` (HTTP ${status})`}: ${thrown.message}` };
 }
 
-/** HTTP status of the answer that caused this error of the library; it sets the status also when it cannot parse the answer. */
+/** HTTP status of the answer that caused this error. The library sets it even when it cannot parse the answer. */
 export function s3Status(thrown: unknown): number | undefined {
   if (!(thrown instanceof Error) || !("$metadata" in thrown)) return undefined;
   return (thrown.$metadata as { readonly httpStatusCode?: number } | undefined)?.httpStatusCode;

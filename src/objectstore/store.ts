@@ -20,7 +20,7 @@ export interface PutOptions extends CallOptions {
   readonly metadata?: Metadata;
   /** Approximate size, if known: parts become larger where a store limits their number. */
   readonly expectedBytes?: number;
-  /** Whether a store that knows no conditional writes is refused (`InvalidLocation`). */
+  /** Whether a store without conditional writes is refused (`InvalidLocation`). */
   readonly needsCondition?: boolean;
 }
 

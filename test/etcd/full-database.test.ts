@@ -37,7 +37,7 @@ describe.each(ETCD_VERSIONS)("the snapshot of a full database of etcd %s", (vers
     await until("the archiver follows", async () => archiver.progress !== undefined);
     await fill(etcd);
     await startBackup(backupTask(volume, [urlOf(etcd.members[0]!)])).done;
-    // A person makes room, and writes continue.
+    // Compact, defragment and disarm the alarm, as a person would, so that writes continue.
     const revision = await etcd.client.revision(endpoint, options);
     using user = new EtcdUser(urlOf(etcd.members[0]!));
     await user.compact(Number(revision));

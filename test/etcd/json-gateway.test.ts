@@ -21,7 +21,7 @@ afterAll(() => pool.closeAll());
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-// The tests of one version tell one story, in order.
+// The tests of one version run in order, with the same etcd.
 describe.each(ETCD_VERSIONS)("the JSON gateway of etcd %s with auth enabled", (version) => {
   let etcd: SecureEtcd;
   let member: PodMember;
@@ -38,10 +38,10 @@ describe.each(ETCD_VERSIONS)("the JSON gateway of etcd %s with auth enabled", (v
       pair,
       ...(token === "" ? {} : { headers: { authorization: token } }),
     });
-    return { status, said: status === 400 ? text : JSON.parse(text) };
+    return { status, answer: status === 400 ? text : JSON.parse(text) };
   };
   const login = async () =>
-    (await post("/v3/auth/authenticate", { name: "app", password: "of app" })).said.token as string;
+    (await post("/v3/auth/authenticate", { name: "app", password: "of app" })).answer.token as string;
 
   beforeAll(async () => {
     etcd = await planSecureEtcd({ version, members: 1 });
@@ -70,13 +70,13 @@ describe.each(ETCD_VERSIONS)("the JSON gateway of etcd %s with auth enabled", (v
     const token = await login();
     const put = await post("/v3/kv/put", { key: base64("app/a"), value: base64("1") }, { token });
     expect(put.status).toBe(200);
-    const { status, said } = await post("/v3/kv/range", { key: base64("app/a") }, { token });
-    expect([status, said.kvs[0].value]).toEqual([200, base64("1")]);
+    const { status, answer } = await post("/v3/kv/range", { key: base64("app/a") }, { token });
+    expect([status, answer.kvs[0].value]).toEqual([200, base64("1")]);
   });
 
   test("the certificate of a binding grants nothing without a token", async () => {
-    const { status, said } = await post("/v3/kv/range", { key: base64("app/a") });
-    expect([status, said.message]).toEqual([403, "etcdserver: permission denied"]);
+    const { status, answer } = await post("/v3/kv/range", { key: base64("app/a") });
+    expect([status, answer.message]).toEqual([403, "etcdserver: permission denied"]);
   });
 
   test("a token grants no other keys", async () => {
@@ -84,7 +84,7 @@ describe.each(ETCD_VERSIONS)("the JSON gateway of etcd %s with auth enabled", (v
     expect(status).toBe(403);
   });
 
-  test("over gRPC a client logs in by password, with the certificate of now and of earlier releases", async () => {
+  test("over gRPC a client logs in by password, with a certificate of this release or of an earlier one", async () => {
     const earlier = await etcd.clientCA.issue({ names: [], commonName: "binding:app", usages: ["clientAuth"] });
     for (const pair of [bound, earlier]) {
       const credentials = () => Promise.resolve({ name: "app", password: "of app" });

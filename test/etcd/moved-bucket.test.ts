@@ -19,8 +19,8 @@ import { fetchTask, runTask } from "#kit/snapshots/restore.ts";
 import type { StoreLocation } from "#objectstore/location.ts";
 import { openStore } from "#objectstore/open.ts";
 
-// A folder with an encrypted backup and encrypted changes is copied as people copy it: file by file, without the
-// objects' metadata, below another prefix.
+// A folder with an encrypted backup and encrypted changes is copied below another prefix. As with common tools, the
+// copy has the content of the files and not the metadata of the objects.
 
 const VERSION = "3.6.16";
 const BACKUP = "backups/default/db.db";
@@ -128,7 +128,7 @@ test.each(places)(
   },
 );
 
-test("the script of the format's page opens the snapshot and the archived changes", async () => {
+test("docs/open-backup.mjs opens the snapshot and the archived changes", async () => {
   const opened = (key: string) => {
     const input = readFileSync(join(volume.path, key));
     const { stdout, stderr } = spawnSync(process.execPath, ["docs/open-backup.mjs", encryption.keyFile], { input });

@@ -4,8 +4,8 @@ import type { ObjectStore } from "#objectstore/store.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
 import { BRISK, never, openPlace, type Place, refused } from "./contract.ts";
 
-// A store that is away for a while, or asks for a lower rate, in each phase of its use. Pauses are short (BRISK), so an
-// outage has a number of requests instead of a duration.
+// A store that is unreachable for a while, or limits the rate, in each phase of its use. Pauses are short (BRISK), so
+// an outage lasts for a number of requests instead of a time.
 
 const OPTIONS = { signal: never };
 
@@ -26,7 +26,7 @@ const OUTAGE_REQUESTS = 12;
 
 const PAGE = `<html>\r\n<head><title>503 Service Temporarily Unavailable</title></head>\r\n<body>\r\n<center><h1>503</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>`;
 
-/** How an absent store looks: its own answer, a load balancer's page, nothing at all, and a broken connection. */
+/** What a client receives during an outage: the store's own answer, a load balancer's page, or a broken connection. */
 function absences({ busy }: Dialect): readonly Instead[] {
   return [
     busy,
@@ -55,7 +55,7 @@ export function outageContract(
     });
     afterAll(() => proxy.stop());
 
-    /** The store is away from the first request of this phase on, for that many requests. @returns swallowed requests */
+    /** Begins an outage of so many requests at the first request of this phase. @returns the requests without an answer */
     const awayFrom = (phase: Phase, requests: number, instead = absences(dialect)): { readonly swallowed: number } => {
       const seen = { swallowed: 0 };
       proxy.instead = (asked) => {
@@ -90,7 +90,7 @@ export function outageContract(
       await store.close();
     });
 
-    test("an outage that outlasts the patience is reported as Unreachable", async () => {
+    test("an outage that is longer than all retries is reported as Unreachable", async () => {
       const store = await openPlace(await placeAt(proxy.port), { ...BRISK, giveUpMs: 300 });
       awayFrom("part", Number.POSITIVE_INFINITY);
       expect(await refused(store.put("large", bodyOf(bytesOf(20 * MIB)), OPTIONS))).toBe("Unreachable");
