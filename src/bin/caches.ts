@@ -134,7 +134,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, { shard
     }),
     jobs: new Cache({ ...ours, resource: JOBS, keep: withTaskAlone, indexes: { [OPEN_INDEX]: openIndexOf } }),
     services: new Cache({ ...ours, resource: SERVICES, keep: keeping<Service>(mayConcernCluster) }),
-    // Of all owners: Kubernetes evicts no pod that two budgets select.
+    // Budgets of all owners are cached: Kubernetes evicts no pod that two budgets select.
     budgets: new Cache({
       ...all,
       resource: POD_DISRUPTION_BUDGETS,

@@ -14,7 +14,7 @@ import {
 // object, and most of it repeats its ReplicaSet. A change of a dropped field triggers nothing (kube/store.ts), so
 // status fields such as the number of available pods are dropped, too.
 
-/** Keeps of a Job the agent's task and its Secrets. Jobs are never compared, and their templates are long. */
+/** A Job, reduced to the agent's task and Secrets. Jobs are never compared, and their templates are long. */
 export function withTaskAlone({ apiVersion, kind, metadata, spec, status }: Job): Job {
   const kept = taskIn(spec?.template.spec);
   return { apiVersion, kind, metadata, ...kept, ...(status === undefined ? {} : { status }) } as Job;
@@ -29,40 +29,41 @@ function taskIn(pod: Pod["spec"]) {
 }
 
 /**
- * Keeps of a ReplicaSet's template the Secrets that pods mount, because it is compared by the hash in its annotations.
- * Keeps of the status the observed generation and why a pod cannot be created.
+ * A ReplicaSet. Its template is reduced to the Secrets that pods mount, because templates are compared by the hash in
+ * the annotations. Its status is reduced to the observed generation, and to why a pod cannot be created.
  */
 export function withSecretsAlone({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
   const volumes = shownSecrets(spec?.template?.spec);
   const kept = { replicas: spec?.replicas, ...(volumes.length === 0 ? {} : { template: { spec: { volumes } } }) };
   const { observedGeneration, conditions } = status ?? {};
-  const told = { observedGeneration, ...(conditions === undefined ? {} : { conditions }) };
-  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status: told }) } as ReplicaSet;
+  const keptStatus = { observedGeneration, ...(conditions === undefined ? {} : { conditions }) };
+  const statusField = status === undefined ? {} : { status: keptStatus };
+  return { apiVersion, kind, metadata, spec: kept, ...statusField } as ReplicaSet;
 }
 
 /**
- * Keeps of a budget's status the observed generation and the pods being evicted. The allowed disruptions matter only to
- * drains.
+ * A budget. Its status is reduced to the observed generation and the pods being evicted: only drains read the allowed
+ * disruptions.
  */
 export function withEvictionsAlone({ status, ...budget }: PodDisruptionBudget): PodDisruptionBudget {
   const { observedGeneration, disruptedPods } = status ?? {};
-  const told = { observedGeneration, ...(disruptedPods === undefined ? {} : { disruptedPods }) };
-  return { ...budget, ...(status === undefined ? {} : { status: told }) } as PodDisruptionBudget;
+  const keptStatus = { observedGeneration, ...(disruptedPods === undefined ? {} : { disruptedPods }) };
+  return { ...budget, ...(status === undefined ? {} : { status: keptStatus }) } as PodDisruptionBudget;
 }
 
-/** Whether the operator has created the budget for a cluster, by its label or its owner. */
+/** Whether a label or the owner shows that the operator created the budget for a cluster. */
 export function isOfCluster(budget: PodDisruptionBudget): boolean {
   const { labels = {} } = budget.metadata;
   return labels[MANAGED_BY_LABEL] === OPERATOR || controllerOf(budget)?.kind === ETCD_CLUSTERS.kind;
 }
 
 /**
- * Longest selector that is kept of another budget, in characters of JSON. A real one has a few labels. Longer: a tenant's
- * budgets would cost more memory, and more time in every pass of its clusters.
+ * Maximum length of another budget's selector, in characters of JSON. If smaller, real budgets with many labels would
+ * be ignored. If larger, budgets of one tenant could use much memory, and time in each pass.
  */
 const MAX_SELECTOR_LENGTH = 4_096;
 
-/** Keeps of another budget its name and its selector. One with a longer selector is left out. */
+/** A budget that the operator did not create, reduced to name and selector. Undefined if its selector is too long. */
 export function withSelectorAlone({ apiVersion, kind, metadata, spec }: PodDisruptionBudget) {
   const { selector } = spec ?? {};
   if (JSON.stringify(selector ?? {}).length > MAX_SELECTOR_LENGTH) return undefined;
@@ -75,7 +76,7 @@ export function withSelectorAlone({ apiVersion, kind, metadata, spec }: PodDisru
   } as PodDisruptionBudget;
 }
 
-/** Keeps of a claim's status whether it is bound, and its capacity. */
+/** A claim, with its status reduced to the phase and the capacity. */
 export function withPhaseAndSize({ status, ...claim }: PersistentVolumeClaim): PersistentVolumeClaim {
   if (status?.phase === undefined) return claim;
   const storage = status.capacity?.storage;
@@ -83,8 +84,8 @@ export function withPhaseAndSize({ status, ...claim }: PersistentVolumeClaim): P
 }
 
 /**
- * Keeps of a cluster of another shard its existence and sleep, for schedules that name it. Until it has formed, also
- * its bootstrap, for the schedule that owns the bootstrap's backup.
+ * A cluster of another shard, reduced to its existence and sleep, for schedules that name it. Until it has formed, its
+ * bootstrap is kept, too, for the schedule that owns the bootstrap's backup.
  */
 export function ofAnotherShard({ apiVersion, kind, metadata, spec, status }: EtcdCluster): EtcdCluster {
   const { replicas, paused, bootstrap } = spec;
@@ -95,11 +96,17 @@ export function ofAnotherShard({ apiVersion, kind, metadata, spec, status }: Etc
   return { apiVersion, kind, metadata, spec: { replicas, paused, ...beginning }, ...kept } as EtcdCluster;
 }
 
-/** Keeps of a pod its member, the Secrets that it mounts, and its state. */
+/** A pod, reduced to its member, the Secrets that it mounts, and its state. */
 export function whatMatters({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   const volumes = shownSecrets(spec);
   const kept = { hostname: spec?.hostname, ...(volumes.length === 0 ? {} : { volumes }) };
-  return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status: fareOf(status) }) } as Pod;
+  return {
+    apiVersion,
+    kind,
+    metadata,
+    spec: kept,
+    ...(status === undefined ? {} : { status: statusOf(status) }),
+  } as Pod;
 }
 
 type Spec = NonNullable<Pod["spec"]>;
@@ -115,28 +122,32 @@ function shownSecrets(pod: Pod["spec"]): readonly Volume[] {
 }
 
 /** Conditions about scheduling and readiness. */
-const TELLING: readonly string[] = ["PodScheduled", "Ready"];
+const KEPT_CONDITIONS: readonly string[] = ["PodScheduled", "Ready"];
 
-function fareOf({ phase, podIP, reason, message, conditions, ...containers }: Status): Status {
+function statusOf({ phase, podIP, reason, message, conditions, ...containers }: Status): Status {
   const { initContainerStatuses, containerStatuses } = containers;
   return {
     ...(phase === undefined ? {} : { phase }),
     ...(podIP === undefined ? {} : { podIP }),
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
-    ...(conditions === undefined ? {} : { conditions: conditions.filter(({ type }) => TELLING.includes(type)) }),
-    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses: initContainerStatuses.map(wordOf) }),
-    ...(containerStatuses === undefined ? {} : { containerStatuses: containerStatuses.map(wordOf) }),
+    ...(conditions === undefined
+      ? {}
+      : { conditions: conditions.filter(({ type }) => KEPT_CONDITIONS.includes(type)) }),
+    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses: initContainerStatuses.map(stateOf) }),
+    ...(containerStatuses === undefined ? {} : { containerStatuses: containerStatuses.map(stateOf) }),
   };
 }
 
 type ContainerStatus = NonNullable<Status["containerStatuses"]>[number];
 
 /** Drops image and resources, which the pod's spec determines. */
-function wordOf({ name, ready, restartCount, state, lastState }: ContainerStatus): ContainerStatus {
-  const told = { name, ready, restartCount, ...(state === undefined ? {} : { state }) };
+function stateOf({ name, ready, restartCount, state, lastState }: ContainerStatus): ContainerStatus {
   return {
-    ...told,
+    name,
+    ready,
+    restartCount,
+    ...(state === undefined ? {} : { state }),
     ...(lastState === undefined || Object.keys(lastState).length === 0 ? {} : { lastState }),
   } as ContainerStatus;
 }
