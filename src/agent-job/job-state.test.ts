@@ -24,7 +24,7 @@ function made(pod: Pod, creationTimestamp: string, more: object = {}): Pod {
   return { ...pod, metadata: { ...pod.metadata, creationTimestamp, ...more } };
 }
 
-describe("with a container that a webhook added, and that runs on,", () => {
+describe("with a container that a webhook added and that keeps running,", () => {
   const raw = (exitCode: number) => endedPod(job, exitCode, exitCode === 0 ? DONE : FULL);
   const at = (exitCode: number) => withProxy({ job, pods: [raw(exitCode)] });
 

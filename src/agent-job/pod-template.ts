@@ -16,7 +16,8 @@ const FIELDS = ["serviceAccountName", "priorityClassName"] as const;
 
 /**
  * Metadata of the pod.
- * @param own labels of the operator, which take precedence @param defaults labels over which the template's do
+ * @param own labels of the operator, which override those of the template
+ * @param defaults labels that the template may override
  */
 export function podMetadata(template: JobPodTemplate, own: Labels, defaults: Labels = {}) {
   const { labels, annotations } = template?.metadata ?? {};
@@ -42,12 +43,12 @@ export function agentSettings(template: JobPodTemplate): AgentSettings {
   };
 }
 
-/** Variables about proxies; the agent's containers may have no others. */
+/** Environment variables for proxies. Beside the task, the agent's containers may have no others. */
 export const PROXY_VARIABLES = { httpsProxy: "HTTPS_PROXY", httpProxy: "HTTP_PROXY", noProxy: "NO_PROXY" } as const;
 
 /**
- * Hosts that no proxy reaches: loopback, and the servers that give a pod its identity at Amazon (node, ECS and EKS) and
- * Google.
+ * Hosts for which no proxy is used, because a proxy cannot reach them for the pod. They are loopback, and the servers
+ * with a pod's credentials at Amazon (node, ECS and EKS) and Google.
  */
 const NEVER_PROXIED = [
   ...["localhost", "127.0.0.1", "169.254.169.254", "169.254.170.2", "169.254.170.23"],

@@ -30,7 +30,7 @@ export const MOUNTS = {
 
 /** Volume with a token of the pod's service account, for Google's workload identity federation. */
 export const IDENTITY_VOLUME = "identity";
-/** Audience of that token: no API server of Kubernetes accepts it. */
+/** Audience of the identity token. API servers have other audiences, so they reject the token. */
 export const IDENTITY_AUDIENCE = GROUP;
 
 /** File with the key below its mount path. */
@@ -71,7 +71,7 @@ export function destinationVolumes(target: Target, template: JobPodTemplate): re
   ];
 }
 
-/** Labels of a pod that uses the identity of its service account: Azure's webhook serves only pods with its label. */
+/** Labels of a pod with its service account's identity. Azure's webhook adds the token only to pods with this label. */
 export function identityLabels({ location, credentials }: Target, template: JobPodTemplate): Record<string, string> {
   const hasKeys = credentials?.isOptional === false && template?.spec?.serviceAccountName === undefined;
   return location.store === "azure" && !hasKeys ? { "azure.workload.identity/use": "true" } : {};

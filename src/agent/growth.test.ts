@@ -43,12 +43,12 @@ test("a copy ends when the database grows above 80 % of its quota", async () => 
   assert.deepEqual([small.growth, small.isAborted, small.asked], [undefined, false, 12]);
 });
 
-test("a copy of a nearly full database ends when half of what the data leaves is used", async () => {
+test("a copy of a nearly full database ends when the file has grown by half of the quota's free rest", async () => {
   assert.equal((await watched(900, 900, [950])).growth, undefined);
   assert.deepEqual((await watched(900, 900, [951])).growth, { from: 900, to: 951, quota: QUOTA });
 });
 
-test("the limit does not rise with the size that an earlier attempt left", async () => {
+test("the limit does not depend on the file size that an earlier attempt left", async () => {
   assert.deepEqual((await watched(801, 500, [802])).growth, { from: 801, to: 802, quota: QUOTA });
   assert.equal((await watched(801, 500, [801])).growth, undefined);
 });

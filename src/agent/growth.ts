@@ -1,15 +1,18 @@
 import type { Clock } from "#base/clock.ts";
 import type { Member } from "./choose-member.ts";
 
-// Why is the member asked during the copy?
-//   While a snapshot is streamed, etcd keeps a read transaction and cannot reuse pages that writes free. Once the
-//   free pages are used up, the file grows up to its quota. Then etcd refuses all writes until a person makes room.
+// Why does the agent poll the member's status during a copy?
+//   While etcd streams a snapshot, it holds a read transaction and cannot reuse pages that writes free. When no free
+//   page is left, the file grows up to its quota. Then etcd raises NOSPACE and refuses all writes until a person acts.
 
-/** Interval in milliseconds. If larger, a busy writer fills the rest of a small quota before it is noticed. */
+/**
+ * Interval of status requests in milliseconds. If smaller, a busy member gets more requests. If larger, writes may fill
+ * the rest of a small quota between two requests.
+ */
 const ASK_EVERY_MS = 5_000;
-/** Limit for one answer, in milliseconds: with a later one, the next question would be late. */
+/** Deadline of a status request in milliseconds. If larger, a member that hangs delays the next request. */
 const DEADLINE_MS = 5_000;
-/** Share of the quota that a copy may use: the alert for a nearly full database is at the same share. */
+/** Share of the quota up to which the file may grow during a copy; the alert for a full database has the same share. */
 const SHARE = 0.8;
 
 /** Sizes in bytes. */
@@ -19,7 +22,7 @@ export interface Growth {
   readonly quota: number;
 }
 
-/** Aborts when the member's database comes close to its quota during a copy. Before etcd 3.6 the quota is unknown. */
+/** Aborts a copy when the member's database grows close to its quota. etcd before 3.6 does not report the quota. */
 export class GrowthWatch {
   readonly signal: AbortSignal;
   /** Set when the signal aborts. */
@@ -31,8 +34,8 @@ export class GrowthWatch {
     this.signal = this.#controller.signal;
     const { dbSizeBytes: from, dbSizeInUseBytes: inUse, dbSizeQuotaBytes: quota } = status;
     if (quota === undefined) return;
-    // Nearly full of data, the database may use half of what is left, or it could never be backed up. By the data in
-    // use: the file keeps the size that earlier attempts left, and the next one would go further.
+    // With data above SHARE, the file may grow into half of the rest, or the database could never be backed up. The
+    // rest is what the data leaves, not the file: the file never shrinks, so the limit would rise with each attempt.
     const most = Math.max(quota * SHARE, (inUse + quota) / 2);
     void this.#watch(source, { from, quota }, most, clock).catch(() => undefined); // stopped
   }
@@ -50,7 +53,7 @@ export class GrowthWatch {
     const { signal } = this.#stop;
     for (;;) {
       await clock.sleep(ASK_EVERY_MS, signal);
-      // A missing answer ends no backup.
+      // A failed status request does not end the backup.
       const now = await source.status({ signal, deadlineMs: DEADLINE_MS }).catch(() => undefined);
       if (signal.aborted) return;
       if (now === undefined || now.dbSizeBytes <= most || now.dbSizeBytes <= from) continue;

@@ -6,11 +6,11 @@ import { AgentError } from "./error.ts";
 import { readStored } from "./stored.ts";
 
 /**
- * Most manifests that are read, the newest. Each costs two requests. If smaller, an older backup does not show without a
- * prefix; if larger, a person waits for minutes.
+ * Number of manifests that are read, the newest ones, with two requests for each. If smaller, fewer backups are listed
+ * without a prefix. If larger, the list takes minutes.
  */
 const MAX_LISTED = 500;
-/** Most folders of archived changes. */
+/** Number of folders with archived changes that are listed. It bounds memory and output. */
 const MAX_FOLDERS = 500;
 
 interface Listed {
@@ -62,7 +62,7 @@ function timeOf(key: string, { modified }: StoredObject): string {
   return inName ?? modified.toISOString().replaceAll(/[-:]|\.\d+/g, "");
 }
 
-/** Sorts by time, and leaves the newest. */
+/** Sorts by time, and removes all but the newest. */
 function keepNewest(found: { readonly time: string }[]): void {
   found.sort((a, b) => (a.time < b.time ? -1 : 1));
   found.splice(0, Math.max(0, found.length - MAX_LISTED));
@@ -78,7 +78,7 @@ async function rowOf(key: string, store: ObjectStore, signal: AbortSignal): Prom
     return [completedAt, stateOf(object, manifest.storedBytes), ...facts, key];
   } catch (thrown) {
     if (thrown instanceof AgentError) return ["-", "bad-manifest", "-", "-", "-", "-", "-", key];
-    // For example an object that a lifecycle rule has moved to an archive: the others are still listed.
+    // A lifecycle rule may have moved this object to an archive class. The other objects are still listed.
     const isItsOwn = thrown instanceof StoreError && ["AccessDenied", "Other"].includes(thrown.reason);
     if (!isItsOwn || signal.aborted) throw thrown;
     return ["-", "unreadable", "-", "-", "-", "-", "-", key];
@@ -106,7 +106,7 @@ function plain(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?");
 }
 
-/** One word, so that columns can be counted. */
+/** Text without spaces, so that awk can split the columns. */
 function word(text: string): string {
   return plain(text).replaceAll(" ", "?") || "-";
 }

@@ -33,8 +33,8 @@ export interface PerformOptions {
 }
 
 /**
- * A store may take minutes to assemble the parts of a large object. Longer than the store's own patience with its
- * cleanup, so that the store's error is reported.
+ * Time without progress after which a task fails, in milliseconds. If shorter than the retries and the cleanup of an
+ * object store, the task would fail before the store's own error is reported.
  */
 export const PATIENCE_MS = 5 * 60_000;
 
@@ -72,7 +72,7 @@ export async function perform(task: AgentTask, board: ProgressBoard, options: Pe
   }
 }
 
-/** For the archive, which retries by itself and shows at once that nothing can be stored. */
+/** Limits for an archive. It retries by itself, so a short limit shows soon that nothing can be stored. */
 const IMPATIENT: Patience = { ...PATIENCE, giveUpMs: 10_000 };
 
 async function withStore(

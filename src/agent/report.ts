@@ -76,7 +76,7 @@ export interface ReplayReport {
   readonly snapshot: ReplayedSnapshot;
 }
 
-/** The list itself is printed. */
+/** Result of a ListTask. The list itself is on the standard output. */
 export interface ListReport {
   readonly ok: true;
   readonly kind: "list";

@@ -260,8 +260,8 @@ test("progress is served at its path by GET only", async () => {
   }
 });
 
-test("a store that stays away is reported with its own error: its patience and cleanup end before the agent's", () => {
+test("the error of an unreachable store is reported: retries and cleanup end before the agent's own time limit", () => {
   const { giveUpMs, answerMs, cleanUpMs } = PATIENCE;
-  // The last attempt, the question whether the object is there after all, and the cleanup.
+  // Retries, the last attempt, a check whether the object exists after all, and the cleanup.
   assert.ok(giveUpMs + answerMs + 2 * cleanUpMs <= PATIENCE_MS);
 });

@@ -91,7 +91,7 @@ export interface FetchTask {
   readonly roomBytes?: number;
 }
 
-/** Prints which backups and archived changes a store has. People run it when nothing but the store is left. */
+/** Prints which backups and archived changes a store has. People run it after everything but the store is lost. */
 export interface ListTask {
   readonly kind: "list";
   readonly from: StoreLocation;

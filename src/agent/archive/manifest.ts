@@ -6,8 +6,8 @@ import { manifestSchema } from "./manifest-schema.ts";
 //   It is written last, when the object is complete. So an object without a manifest is no backup. A restore knows
 //   before the first byte which snapshot to expect, of which cluster, and which key it needs.
 // Which object does it describe?
-//   The one beside it, by its size and hashes. The key in it is that of the time of the backup: a folder may be copied
-//   or moved since, also to another store.
+//   The object beside it, which must have the recorded size and hashes. The recorded key may be outdated, since the
+//   folder can be copied or moved after the backup, also to another store.
 
 export type Manifest = output<typeof manifestSchema>;
 
@@ -30,7 +30,7 @@ export function manifestText(manifest: Manifest): string {
 
 /**
  * Reads a manifest.
- * @param key key of the object beside the manifest; the result has it, too
+ * @param key key of the object beside the manifest; it replaces the recorded key in the result
  * @throws AgentError SnapshotCorrupt when it is invalid or of an unknown format
  */
 export function readManifest(text: string, key: string): Manifest {

@@ -42,7 +42,7 @@ test("the script has at most forty lines", () => {
   assert.ok(readFileSync(SCRIPT, "utf8").trimEnd().split("\n").length <= 40);
 });
 
-describe("the script of the format's page opens an encrypted snapshot", () => {
+describe("docs/open-backup.mjs opens an encrypted snapshot", () => {
   const bytes = randomBytes(32);
   const keys: readonly [string, Buffer][] = [
     ["bytes", bytes],

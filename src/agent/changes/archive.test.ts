@@ -373,7 +373,7 @@ describe("an archive", () => {
     await second.stop();
   });
 
-  test("is read and continued below another prefix to which it was moved", async () => {
+  test("is read and continued after a move to another prefix", async () => {
     const w = world();
     const first = w.start();
     await w.until("it follows", upTo(first, 1n));

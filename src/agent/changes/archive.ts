@@ -100,7 +100,7 @@ class Archiver {
     const { sources, signal, log, board } = this.#parts;
     const member = chooseMember(await sources.ask(signal, new Set()), this.#task.source.clusterID);
     const keeper = await this.#keeperOf(member);
-    // After the listing: a second archiver may store newer revisions at any time.
+    // Read after the store is listed: a second archiver may have stored revisions newer than an earlier answer.
     const now = await member.source.revision({ signal, deadlineMs: READ_MS });
     await this.#makeReady(keeper, member, now);
     board.phase = "Archiving";

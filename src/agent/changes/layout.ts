@@ -53,7 +53,7 @@ export function namedBy(prefix: string, key: string): Named | undefined {
   return { ...name, kind: "quiet", revision: BigInt(revision), untilMs: Number(until) };
 }
 
-/** Folder of an object with archived changes, without knowing its prefix; undefined for other objects. */
+/** Folder of an object with archived changes, whatever its prefix is; undefined for other objects. */
 export function archiveFolderOf(key: string): string | undefined {
   const place = key.lastIndexOf("/", key.lastIndexOf("/") - 1);
   return place > 0 && namedBy(key.slice(0, place), key) !== undefined ? key.slice(0, key.lastIndexOf("/")) : undefined;

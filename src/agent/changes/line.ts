@@ -8,7 +8,7 @@ export interface Opening {
   readonly clusterID: string;
   /** Decimal, like every revision here. */
   readonly first: string;
-  /** The object before it, and its key at that time; undefined in the first object of a history. */
+  /** The previous object, with the key under which it was first stored; undefined in the first object of a history. */
   readonly previous?: { readonly key: string; readonly sha256: string };
   /** The changes from `first` to the last revision are unknown. */
   readonly gap?: { readonly reason: GapReason; readonly message: string };

@@ -155,7 +155,7 @@ function check({ key, opening, closing }: Ends, first: bigint, before: Ends | un
       `${key} begins with revision ${opening.first}: it was stored under another name`,
     );
   }
-  // Not by `previous.key`: it is the key of before the archive was copied or moved.
+  // `previous.key` is not compared: it is outdated after the archive was copied or moved.
   if (before !== undefined && previous?.sha256 !== before.sha256) {
     throw new AgentError("ArchiveCorrupt", `${key} was not stored after the object ${before.key}`);
   }
