@@ -20,6 +20,6 @@ export function endPodOf(attempts: Attempts): Proposed<{ do: "deletePod"; pod: P
   if (pod === undefined) return undefined;
   const running = (pod.status?.containerStatuses ?? []).filter(({ state }) => state?.running !== undefined);
   const names = running.map(({ name }) => name).join(", ");
-  const because = `the agent in pod ${pod.metadata.name} has failed, and container ${names} runs on; the pod is deleted, so that its Job tries again`;
+  const because = `the agent in pod ${pod.metadata.name} has failed, and container ${names} keeps the pod running; the pod is deleted, so that its Job tries again`;
   return step(because, { do: "deletePod", pod });
 }

@@ -198,7 +198,7 @@ export const BACKUP_LABEL = `${GROUP}/backup-name`;
 export const AGENT_CONTAINER = "agent";
 /** Set to "true" on a claim: backups may be stored on it. */
 export const BACKUP_DESTINATION_LABEL = `${GROUP}/backup-destination`;
-/** Set on pods that mount a ReadWriteOnce claim as destination, with a fingerprint of its name: one node mounts it. */
+/** Set on pods that mount a ReadWriteOnce claim, to a fingerprint of its name: they must all run on one node. */
 export const DESTINATION_CLAIM_LABEL = `${GROUP}/destination-claim`;
 /**
  * Set to "true" on a Secret with a certificate from outside the operator: EtcdClusters may mount it, and members may

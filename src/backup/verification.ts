@@ -31,14 +31,14 @@ export interface Verification extends Lack {
   readonly keys?: number;
 }
 
-// When is an object called wrong?
-//   Only if the agent reports a defect of its data, or etcdutl rejects its checksum. A node, quota, store or key that
-//   keeps a verification from running proves nothing about the object: the verification is tried again.
+// When does a verification prove that an object is defective?
+//   Only when the agent reports a defect of the data, or etcdutl rejects the checksum. When a node, quota, store or key
+//   prevents a verification, nothing is proved about the object: the verification is tried again.
 
 /**
- * Time since the request during which a verification that cannot run is tried again, in milliseconds. If smaller, a
- * store that is away for a night leaves backups unverified. If larger, retention keeps more: a backup with
- * a pending verification displaces no older one.
+ * Time since the request during which a verification that cannot run is tried again, in milliseconds. If smaller, an
+ * outage of a night leaves backups unverified. If larger, retention keeps more, since a backup with a pending
+ * verification does not replace an older one.
  */
 export const VERIFY_WITHIN_MS = 24 * 3_600_000;
 /**
@@ -170,7 +170,7 @@ function failed({ reason, message }: Lack, more = ""): Verification {
 /**
  * Pending, or given up after VERIFY_WITHIN_MS.
  * @param next added to the message while it is pending
- * @param jobMs creation of an active Job: an operator that was away for a day does not end a young Job
+ * @param jobMs creation of an active Job. After a day without an operator, a new Job still has a day.
  */
 function awaited(snapshot: BackupSnapshot, lack: Lack, next = "", jobMs = Number.NaN): Verification {
   const sinceMs = Number.isNaN(jobMs) ? startMs(snapshot) : Math.max(startMs(snapshot), jobMs);
@@ -179,7 +179,7 @@ function awaited(snapshot: BackupSnapshot, lack: Lack, next = "", jobMs = Number
   return failed(lack, `; the object could not be verified for ${VERIFY_WITHIN_MS / 3_600_000} hours`);
 }
 
-/** When the operator first saw the request, by the status. */
+/** When the operator first observed the request, according to the status. */
 function startMs({ backup, takenAtMs }: BackupSnapshot): number {
   const { startTime } = backup.status?.verification ?? {};
   return startTime === undefined ? takenAtMs : Date.parse(startTime);

@@ -213,7 +213,7 @@ describe("the Secret of a CA", () => {
     {
       name: "a leaf certificate",
       data: good,
-      trouble: "its tls.crt is not a self-signed CA; for an intermediate one use the provider CertManager or Secret",
+      trouble: "its tls.crt is not a self-signed CA; for an intermediate CA use the provider CertManager or Secret",
     },
     {
       name: "a ca.crt without the CA itself",

@@ -191,7 +191,7 @@ function troubleOf(secret: Secret, kind: Kind, { chain, trusted, signers, next }
   if (kind === "leaf")
     return signers.length === 0 ? `its ${CERTIFICATE_FILE} is not signed by any CA in its ${TRUST_FILE}` : undefined;
   if (!shown.ca || !isSignedBy(shown, shown))
-    return `its ${CERTIFICATE_FILE} is not a self-signed CA; for an intermediate one use the provider CertManager or Secret`;
+    return `its ${CERTIFICATE_FILE} is not a self-signed CA; for an intermediate CA use the provider CertManager or Secret`;
   if (!trusted.some((each) => idOf(each) === idOf(shown)))
     return `its ${CERTIFICATE_FILE} is not among its ${TRUST_FILE}`;
   const fields = { certificate: CERTIFICATE_FILE, key: KEY_FILE };

@@ -4,17 +4,17 @@ import { ANY_USE, CLIENT_AUTH, SERVER_AUTH } from "#certificates/extended-key-us
 import { keyIn } from "#certificates/pem.ts";
 
 // Which CAs can the operator sign with?
-//   CAs with an RSA, ECDSA or Ed25519 key, and without restrictions on names and uses. Its own CAs are such, and users'
-//   CAs may be. Any other CA would fail at each signature, or be rejected by etcd later.
+//   CAs with an RSA, ECDSA or Ed25519 key, and without restrictions on names and uses. The operator creates such CAs;
+//   a user may provide any. With other CAs each signature would fail, or etcd would reject the certificates.
 
-/** Curves by OpenSSL's names, each with a hash of the same strength. */
+/** Curves by OpenSSL's names, each with the hash for its signatures. */
 const CURVES: Readonly<Record<string, { readonly namedCurve: string; readonly hash: string }>> = {
   prime256v1: { namedCurve: "P-256", hash: "SHA-256" },
   secp384r1: { namedCurve: "P-384", hash: "SHA-384" },
   secp521r1: { namedCurve: "P-521", hash: "SHA-512" },
 };
 /**
- * Bounds on an RSA key, in bits. Shorter: no longer secure. Longer: Go's TLS accepts no signature by it
+ * Bounds on the length of an RSA key, in bits. Shorter keys are not secure. Go's TLS rejects signatures by longer keys
  * (key-kinds.ts).
  */
 const RSA_BITS = { least: 2_048, most: 8_192 } as const;

@@ -46,7 +46,7 @@ export interface ClusterSnapshot {
   readonly headlessService: Service | undefined;
   readonly clientService: Service | undefined;
   readonly budget: PodDisruptionBudget | undefined;
-  /** Budgets that select a member's pod, and that the operator has not created. Of their spec only the selector. */
+  /** Budgets that select a member's pod and that the operator has not created. Their spec has only the selector. */
   readonly otherBudgets: readonly PodDisruptionBudget[];
   readonly networkPolicy: NetworkPolicy | undefined;
   /** The EtcdBackupSchedules with a template that names this cluster, sorted by name. */

@@ -40,7 +40,7 @@ export class S3Writer implements Writer {
   readonly #object: NewObject;
   readonly #tags: string[] = [];
   #uploadID: string | undefined;
-  /** False after the server answered that it does not know conditional writes. */
+  /** False after the server has answered a conditional write with 501. */
   #isConditionKnown = true;
   readonly #needsCondition: boolean;
 
@@ -112,12 +112,12 @@ export class S3Writer implements Writer {
         return;
       } catch (thrown) {
         if (s3Status(thrown) !== 501) throw thrown;
-        const message = `${this.#what}: the server does not know If-None-Match, which an archive of changes needs`;
+        const message = `${this.#what}: the server does not support If-None-Match, which an archive of changes requires`;
         if (this.#needsCondition) throw new StoreError("InvalidLocation", message);
         this.#isConditionKnown = false;
       }
     }
-    const found = await this.putID(signal); // Not #found: without permission to look, nothing may be written.
+    const found = await this.putID(signal); // Not #found: nothing may be written without permission to look up the key.
     if (found === this.#object.Metadata[PUT_ID]) return;
     if (found !== undefined) throw this.#another();
     await send({});

@@ -100,7 +100,7 @@ test("the role plan's messages name the role or the EtcdCluster", () => {
   expect(said(look({ cluster: PAUSED }))).toBe("EtcdCluster my-etcd is paused: spec.paused is true");
   expect(said(look({ elder: "other" }))).toBe("role reader belongs to EtcdRole other, which is older");
   expect(said(look({ claimed: false }))).toContain("set spec.takeOver to true to take it over");
-  expect(said(look({ found: unknown("no answer") }))).toBe("etcd could not be asked: no answer");
+  expect(said(look({ found: unknown("no answer") }))).toBe("etcd's users and roles could not be read: no answer");
   expect(said(look({ ...going, held: false }))).toBe("the role is deleted in etcd");
   expect(said(look(going))).toBe("role reader is deleted in etcd with its EtcdRole");
   expect(said(look({ claimed: false, found: absent }))).toBe("role reader is about to be created");

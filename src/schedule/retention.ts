@@ -20,7 +20,7 @@ export interface Stored {
   readonly etcd: string;
   /** Revision up to which it is complete; 0 when unknown. */
   readonly revision: bigint;
-  /** Whether a verification found it right. */
+  /** Whether its verification succeeded. */
   readonly isVerified?: boolean;
 }
 

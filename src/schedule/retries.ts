@@ -3,8 +3,8 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { doublingPauseMs } from "#base/backoff.ts";
 
 /**
- * Reasons of failures that may pass without a change of the spec, a Secret's content or the store's settings. Other
- * reasons would fail again, and a deadline that was too short would load etcd again.
+ * Reasons of failures that may pass without a change of the spec, a Secret's content or the store's settings. With any
+ * other reason a repetition would fail again. After DeadlineExceeded it would also load etcd again.
  */
 const PASSING: readonly string[] = [
   "Waiting",
@@ -26,7 +26,7 @@ const PASSING: readonly string[] = [
 ] satisfies readonly BackupReason[];
 
 /**
- * Least pause after a failed run, in milliseconds: its pods have tried for minutes. Later pauses are as long as the
+ * Shortest pause after a failed run, in milliseconds: its pods have tried for minutes. Later pauses are as long as the
  * time since the due time: 10, 20, 40 minutes and so on.
  */
 const LEAST_PAUSE_MS = 10 * 60_000;

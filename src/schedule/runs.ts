@@ -12,8 +12,8 @@ import { AHEAD_MS, isClusterAsleep, isDeleting, isOwned, madeAtMs, type Schedule
 //   Due times since the latest run, or since the schedule was edited or resumed. So an edit at ten does not make up for
 //   a new time at five. Of several missed runs the latest is made.
 // When is a failed run repeated?
-//   After a pause, if its reason may pass, and only before the next due time. A repetition is a run of its own: the time
-//   in its name is the end of the pause. So it is made once, and counts like the run that it repeats.
+//   After a pause, if its reason may pass, and only before the next due time. A repetition is another run. The name of
+//   its EtcdBackup contains the end of the pause, so it is made once. It counts like the run that it repeats.
 // What if the clock is wrong?
 //   When it is set back, nothing is due before the latest run. A recorded run that lies more than a day ahead is
 //   ignored: waiting for it could take years.
@@ -32,7 +32,7 @@ export interface Runs {
   readonly missedMs: number | undefined;
   /** The latest run that waited, or waits, for its cluster to wake. */
   readonly heldMs: number | undefined;
-  /** The failed latest run, when it is repeated: at dueMs, or before that at nextMs. */
+  /** The latest run, if it has failed and is repeated: now if `dueMs` is set, else at `nextMs`. */
   readonly repeated: EtcdBackup | undefined;
   /** Next due time, or the end of the pause before the failed run is repeated. */
   readonly nextMs: number | undefined;
@@ -114,7 +114,7 @@ function repetitionOf(
   return atMs < endMs && startsMs - dueMs <= lateMsOf(schedule) ? { failed, atMs } : undefined;
 }
 
-/** Time in which a due repetition is made, in milliseconds; a later one counts as late by all of its delay. */
+/** Grace for a due repetition, in milliseconds: after a longer delay, the whole delay counts towards the deadline. */
 const PROMPT_MS = 60_000;
 
 /** How late a run may begin, in milliseconds. */

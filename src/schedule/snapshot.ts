@@ -101,7 +101,7 @@ export function isSettled(backup: EtcdBackup): boolean {
   return isGood(backup) && !(isToVerify(backup) && verifiedIn(backup) === "Unknown");
 }
 
-/** Whether a verification found its object right. */
+/** Whether the verification of its object succeeded. */
 export function isVerified(backup: EtcdBackup): boolean {
   return verifiedIn(backup) === "True";
 }

@@ -17,10 +17,10 @@ import { type BindingFacts, hasPassword, type UserSnapshot } from "#user/snapsho
 //   Members that verify clients refuse connections without one. The password authenticates. The certificate alone
 //   grants nothing, since it has no common name.
 // Why does that certificate have no common name?
-//   With auth enabled, etcd's JSON gateway refuses each certificate with one, whatever token the request has
-//   (server/embed/serve.go).
+//   With auth enabled, etcd's JSON gateway refuses every certificate that has one, even when the request has a valid
+//   token (server/embed/serve.go).
 // What do gRPC clients lose?
-//   Nothing: etcd looks at the token first, and at a common name only without one (server/auth/store.go).
+//   Nothing: etcd uses the token, and a common name only in requests without a token (server/auth/store.go).
 
 /** What issues the certificate of the binding; undefined: it has none. */
 export function issuerOf({ spec }: Pick<EtcdCluster, "spec">): "Operator" | "CertManager" | undefined {
@@ -59,8 +59,8 @@ export function orderOf(
   const { durationMs } = lifeOf(spec, "client");
   const rest = { usages: ["clientAuth"], durationMs } as const;
   if (!hasPassword({ user })) return { commonName: userNameOf(user), names: [], ...rest };
-  // cert-manager requires some name. No member has this one, and *.NAME.NAMESPACE.svc covers it, which an approval
-  // policy has to allow for members.
+  // cert-manager requires at least one DNS name. No member has this one. An approval policy permits it, because it must
+  // permit *.NAME.NAMESPACE.svc for members.
   return { commonName: undefined, names: [`binding.${name}.${namespace}.svc`], ...rest };
 }
 

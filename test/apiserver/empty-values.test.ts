@@ -35,7 +35,7 @@ const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
   [/[.]failedBackupsHistoryLimit$/, "0 keeps none, as in a CronJob; clients in Go use a pointer for it there"],
   [/[.]archive$/, "its presence turns archives on, as that of emptyDir chooses a volume"],
   [/[.]securityContext[.](runAsGroup|fsGroup)$/, "0 is root's group, as in a Pod, where clients in Go use a pointer"],
-  [/[.]proxy[.]noProxy$/, "an empty text names no server, and some are never asked through a proxy"],
+  [/[.]proxy[.]noProxy$/, "an empty text names no host, and requests to some hosts never use a proxy"],
   [/[.](resources|etcdResources)$/, "without values in it the operator's own stay"],
   [/[.]tolerations\[0\][.]\w+$/, "as in a Pod, where clients in Go use a pointer for tolerationSeconds"],
 ];

@@ -20,7 +20,7 @@ const JOB_REMEDIES = {
   ),
   InternalError: SHARED.InternalError,
   ObjectTooLarge: SHARED.ObjectTooLarge,
-  PodPending: remedy(WAITS, "Read the message: give the pod a node or its volume."),
+  PodPending: remedy(WAITS, "Read the message, and provide what the pod lacks, such as a node or its volume."),
   PodRefused: remedy(WAITS, "Raise the quota, or correct the policy that refuses the pod."),
   Stopped: passing("The pod was evicted or its node drained: a new attempt follows."),
   Internal: remedy(RETRIES, "Report the message as a defect."),

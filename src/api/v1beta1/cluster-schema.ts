@@ -47,7 +47,7 @@ const clientServiceSchema = z
         ipFamilyPolicy: z
           .enum(["SingleStack", "PreferDualStack", "RequireDualStack"])
           .optional()
-          .describe("As in a Service. Members listen on IPv4 and IPv6. Without it, as Kubernetes chooses."),
+          .describe("As in a Service. Without it, Kubernetes chooses. Members listen on IPv4 and IPv6."),
         ipFamilies: z
           .array(z.enum(["IPv4", "IPv6"]))
           .min(1)

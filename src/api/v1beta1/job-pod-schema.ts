@@ -57,14 +57,16 @@ const proxyURL = urlSchema("http://proxy.example.com:3128").optional();
 /** Schema of the proxy variables. Other variables could change what the agent's program does. */
 const proxy = z
   .object({
-    httpsProxy: proxyURL.describe("Proxy for requests to https:// URLs, as HTTPS_PROXY. It gets no user and password."),
+    httpsProxy: proxyURL.describe(
+      "Proxy for requests to https:// URLs, as HTTPS_PROXY. The URL must not have a user and password.",
+    ),
     httpProxy: proxyURL.describe("Proxy for requests to http:// URLs, as HTTP_PROXY."),
     noProxy: z
       .string()
       .max(MAX_NO_PROXY_LENGTH)
       .optional()
       .describe(
-        "Hosts, domains and addresses that are reached directly, with commas between them, as NO_PROXY. Loopback and the metadata servers of clouds always are.",
+        "Hosts, domains and addresses that are reached without a proxy, separated by commas, as NO_PROXY. Loopback and the metadata servers of clouds are always reached without one.",
       ),
   })
   .optional()
@@ -106,19 +108,17 @@ const tolerations = z
   .meta(ATOMIC)
   .describe("As in a Pod.");
 
-/** Schema of a user or group. Null, as in a patch, leaves it to the platform, such as OpenShift. */
+/** Schema of a user or group ID. With null the platform chooses it, such as OpenShift. */
 const id = (min: number) => z.number().int().min(min).max(MAX_ID).nullable().optional();
 
 const securityContext = z
   .object({
-    runAsUser: id(1).describe("User of the processes; never root. null: the platform chooses."),
-    runAsGroup: id(0).describe("Group of the processes. null: the platform chooses."),
-    fsGroup: id(0).describe("Group of the files in volumes. null: the platform chooses."),
+    runAsUser: id(1).describe("User ID of the processes; never root. null: the platform chooses."),
+    runAsGroup: id(0).describe("Group ID of the processes. null: the platform chooses."),
+    fsGroup: id(0).describe("Group ID of the files in volumes. null: the platform chooses."),
   })
   .optional()
-  .describe(
-    "Users and groups. Each without a value is that of the EtcdCluster's members, or else 65532. null as in a patch.",
-  );
+  .describe("User and group IDs. An ID that is not set is that of the EtcdCluster's members, by default 65532.");
 
 /** Labels that the operator or the Job controller sets on pods of Jobs, except those found by their prefix. */
 const JOB_LABELS = [
@@ -165,11 +165,11 @@ export const backupPodSchema = z
         securityContext,
         proxy,
         priorityClassName,
-        resources: resources(" Those of etcd in the pod that verifies are etcdResources."),
+        resources: resources(" The containers with etcd in the pod that verifies have etcdResources instead."),
         etcdResources: resourcesSchema
           .optional()
           .describe(
-            "Compute resources of the two containers with etcd in the pod that verifies. Without it, or if it is empty, the limits are those of the EtcdCluster's members, or fit the snapshot's size. Room for its files is requested.",
+            "Compute resources of the two containers with etcd in the pod that verifies. Without it, or if it is empty, the limits are those of the EtcdCluster's members, or else fit the snapshot's size. Ephemeral storage for the files is requested, too.",
           ),
         imagePullSecrets,
       })

@@ -89,7 +89,7 @@ const sourceSchema = z
     "x-kubernetes-validations": [
       {
         rule: "!has(self.encryption) || has(self.backupName)",
-        message: "encryption here belongs to backupName; the key of an object is in object.encryption",
+        message: "encryption is given without backupName; the key of an object is in object.encryption",
       },
       {
         rule: "has(self.backupName) != has(self.object)",

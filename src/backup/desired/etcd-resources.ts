@@ -5,12 +5,12 @@ import { memberSpec } from "#backup/desired/member.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 
 // Resources of the containers with etcd's image in the pod that verifies.
-// Why are there always some?
-//   A ResourceQuota refuses a pod without them, and a LimitRange gives it a limit that kills etcd.
+// Why do they always have requests and limits?
+//   A ResourceQuota refuses a pod without them. A LimitRange sets a default limit, which may be too low for etcd.
 // Why not the requests of the members?
-//   A member may request a whole node, which no second pod gets.
+//   A member may request a whole node. No node would have room for a second such pod.
 
-/** Enough for a small database. More is used when the node has it. */
+/** Requests that suffice for a small database. Up to its limits, etcd uses more if the node has it. */
 const REQUESTS = { cpu: "200m", memory: "256Mi" };
 /** Memory of etcd without data, in bytes. */
 const MEMORY_BYTES = 512 * 1024 * 1024;
@@ -21,7 +21,7 @@ const UNKNOWN_MEMORY = "4Gi";
 const STORAGE = "ephemeral-storage";
 
 /**
- * Resources as the backup's pod template has them, or else the limits of a member, or enough for the snapshot.
+ * Resources in the backup's pod template; else the limits of a member; else limits that fit the snapshot.
  * @param roomBytes size limit of the pod's emptyDir. It is requested, because otherwise the data fills the node's disk
  */
 export function etcdResources(snapshot: BackupSnapshot, roomBytes: number | undefined): ResourceNeeds {
@@ -37,7 +37,7 @@ export function etcdResources(snapshot: BackupSnapshot, roomBytes: number | unde
   return { requests: { ...Object.fromEntries(requests), ...room }, limits: { ...limits, ...room } };
 }
 
-/** Limits of CPU and memory. Devices and huge pages are a member's own. */
+/** Limits of CPU and memory. Those of devices and huge pages are not copied from a member. */
 function limitsOf(limits: Readonly<Record<string, string | number>> = {}): Record<string, string | number> {
   return Object.fromEntries(Object.entries(limits).filter(([kind]) => Object.hasOwn(REQUESTS, kind)));
 }

@@ -91,8 +91,12 @@ describe("pods of a backup of an EtcdCluster", () => {
       { securityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } },
       { fsGroupChangePolicy: "OnRootMismatch" },
     ],
-    ["root, which the agent never is", { securityContext: { runAsUser: 0, runAsNonRoot: false } }, USERS],
-    ["fields of other use", { securityContext: { sysctls: [], seccompProfile: { type: "Localhost" } } }, USERS],
+    ["root, which the agent never uses", { securityContext: { runAsUser: 0, runAsNonRoot: false } }, USERS],
+    [
+      "security fields other than users and groups",
+      { securityContext: { sysctls: [], seccompProfile: { type: "Localhost" } } },
+      USERS,
+    ],
   ])("run as the users of members when the cluster's template has %s", (_, spec, expected) => {
     for (const { securityContext } of specs(spec)) expect(securityContext).toEqual({ ...expected, ...ALWAYS });
   });

@@ -8,15 +8,15 @@ import { defined } from "#base/json.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 // On which nodes do the pods of a backup run, and as which user?
-//   As the members of the EtcdCluster: a namespace may have only tainted nodes, or a range of user IDs. The backup's own
-//   podTemplate takes precedence. Terms about other pods are not copied, since they are about members.
+//   They follow the members of the EtcdCluster, since a namespace may have only tainted nodes, or a range of user IDs.
+//   The backup's own podTemplate takes precedence. Affinity to other pods is not copied, since it is for members.
 
 type PodSpec = NonNullable<Pod["spec"]>;
 
-/** Fields that choose nodes. With one of them in the backup's podTemplate, none of the members' is used. */
+/** Fields that choose nodes. If the backup's podTemplate has one of them, none is copied from the members. */
 const NODE_FIELDS = ["nodeSelector", "tolerations", "affinity"] as const;
 
-/** Fields of the pod's spec about nodes, users and pull Secrets, and labels that they need. */
+/** Fields of the pod's spec that set nodes, users and pull Secrets, and the labels that the affinity selects. */
 export function placement(snapshot: BackupSnapshot): { labels: Record<string, string>; spec: Partial<PodSpec> } {
   const { backup, cluster } = snapshot;
   const { podTemplate } = backup.spec;
@@ -55,8 +55,8 @@ function nodesOf(member: PodSpec, template: JobPodTemplate): Partial<PodSpec> {
 }
 
 /**
- * Users and groups as the member's etcd has them, except root, which the agent never is. In the backup's podTemplate
- * null leaves one to the platform.
+ * User and group IDs of the member's etcd, or the defaults if etcd runs as root, which the agent never does. With null
+ * in the backup's podTemplate the platform chooses the ID.
  */
 function usersOf(member: PodSpec, template: JobPodTemplate): object {
   const { runAsUser, runAsGroup, fsGroup, fsGroupChangePolicy, supplementalGroups } = member.securityContext ?? {};
@@ -82,7 +82,7 @@ function exclusiveClaim({ backup, claim }: BackupSnapshot): string | undefined {
   return fingerprint(volume.claimName);
 }
 
-/** Adds a term for the node of the other pods with this claim: an archive's pod has it mounted all the time. */
+/** Requires the node of the other pods with this claim: an archive's pod has the claim mounted all the time. */
 function besideClaim(affinity: PodSpec["affinity"], claim: string): NonNullable<PodSpec["affinity"]> {
   const { requiredDuringSchedulingIgnoredDuringExecution: terms, ...preferred } = affinity?.podAffinity ?? {};
   const labelSelector = { matchLabels: { [DESTINATION_CLAIM_LABEL]: claim } };

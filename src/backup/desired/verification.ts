@@ -39,8 +39,8 @@ export const VERIFIED_ETCD_COMMAND: readonly string[] = [
 /** Exit codes of etcdutl that a retry would repeat. */
 const TOOL_FAILURES = [1, 2];
 /**
- * Limit for all attempts of a Job, in seconds: an hour, and a second for each MiB. A slower one ends, and is tried again
- * later.
+ * Time limit for all attempts of a Job, in seconds: an hour, and a second for each MiB. A slower verification ends, and
+ * is tried again later.
  */
 const DEADLINE_SECONDS = 3_600;
 const BYTES_PER_SECOND = 1024 * 1024;

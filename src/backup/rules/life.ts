@@ -14,7 +14,7 @@ export const stopJob: BackupRule = {
   },
 };
 
-/** Deletes a pod in which the agent has failed while a container that a webhook added still runs. Its Job starts the next. */
+/** Deletes a pod in which the agent has failed and a container of a webhook still runs. The Job creates the next pod. */
 export const endPod: BackupRule = {
   name: "end-pod",
   decide(snapshot) {
@@ -35,7 +35,7 @@ function keptJobs(snapshot: BackupSnapshot): readonly { readonly job: Job; reado
   const { taking, verifying, backup, takenAtMs } = snapshot;
   const { completionTime, objectKey, verification } = backup.status ?? {};
   const results = [
-    // Without the key in the status, only the Job has it.
+    // Without the object's key in the status, only the Job has it, so the Job is kept.
     { attempt: taking, at: objectKey === undefined ? undefined : completionTime },
     { attempt: verifying, at: verification?.completionTime },
   ];
@@ -79,7 +79,7 @@ export const backupCompleted: BackupRule = {
   },
 };
 
-/** The backup has failed; status and event give the reason. It is final; a schedule may repeat the run. */
+/** The backup has failed; status and event give the reason. The failure is final; a schedule may repeat the run. */
 export const backupFailed: BackupRule = {
   name: "backup-failed",
   decide(snapshot) {

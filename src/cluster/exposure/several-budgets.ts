@@ -1,7 +1,7 @@
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import { hasNoBudget } from "./desired/disruption-budget.ts";
 
-/** Budgets that a message names. More would only lengthen it. */
+/** Number of budgets that a message names. It counts the rest, because a longer list is not easier to act on. */
 const NAMED = 3;
 
 /**

@@ -24,7 +24,7 @@ import type { CacheView } from "#runtime/controller.ts";
 export const CLUSTER_INDEX = "cluster";
 /** Index by namespace: the budgets that the operator has not created. */
 export const OTHERS_INDEX = "others";
-/** Largest number of them that a pass compares with the members. More would only cost time in every pass. */
+/** Maximum number of such budgets that a pass compares with the members. More would only take time in every pass. */
 const MAX_OTHER_BUDGETS = 100;
 
 /** Caches of all watched kinds. */

@@ -100,7 +100,7 @@ export const fillClaim: RestoreRule = {
   },
 };
 
-/** Deletes a pod in which the agent has failed while a container that a webhook added still runs. Its Job starts the next. */
+/** Deletes a pod in which the agent has failed and a container of a webhook still runs. The Job creates the next pod. */
 export const endPod: RestoreRule = {
   name: "end-pod",
   decide(snapshot) {
@@ -108,7 +108,7 @@ export const endPod: RestoreRule = {
   },
 };
 
-/** Ends a Job that has filled its claim and has not ended: another node cannot attach the claim while its pod runs. */
+/** Deletes a Job that has filled its claim while its pod still runs: no other node can attach the claim before. */
 export const endJob: RestoreRule = {
   name: "end-job",
   decide(snapshot) {

@@ -41,7 +41,7 @@ export const replaceBackup: ScheduleRule = {
   },
 };
 
-/** Creates the due EtcdBackup, or repeats a failed run. Its name has the due time, or the end of the pause: each is made once. */
+/** Creates the EtcdBackup of a due or repeated run, once: its name has the due time or the end of the pause. */
 export const createBackup: ScheduleRule = {
   name: "create-backup",
   decide(snapshot) {

@@ -217,7 +217,7 @@ export function verification(
   return { job, pods: [{ ...pod, status: made } as unknown as Pod] };
 }
 
-/** The ended attempt as it looks with a container that a webhook added, and that runs on. */
+/** The ended attempt, in a pod with a container that a webhook added and that keeps running. */
 export function withProxy({ job, pods: [pod] }: Attempted): Attempted {
   const statuses = [...(pod?.status?.containerStatuses ?? []), { name: "istio-proxy", state: { running: {} } }];
   const lingering = { ...pod, status: { ...pod?.status, phase: "Running", containerStatuses: statuses } } as Pod;

@@ -82,7 +82,7 @@ export function servicePut(live: Service, wanted: Draft<Service>): Service {
   return { ...put, spec: { ...keptOf(live, wanted), ...put.spec, ...familiesOf(live, wanted) } };
 }
 
-/** The second family that the server has added for PreferDualStack: it refuses a PUT that leaves it out. */
+/** The second family, which the server added for PreferDualStack. The server refuses a PUT without it. */
 function familiesOf({ spec: live }: Service, { spec: wanted }: Draft<Service>): Pick<ServiceSpec, "ipFamilies"> {
   const [first] = wanted?.ipFamilies ?? [];
   const isAdded = wanted?.ipFamilyPolicy === "PreferDualStack" && first === live?.ipFamilies?.[0];
@@ -122,7 +122,7 @@ export function serviceDiffers(live: Service, wanted: Draft<Service>): boolean {
   return fingerprint(essence(live)) !== fingerprint(essence(wanted)) || !hasChosen(live, wanted);
 }
 
-/** Fields that are compared only when the spec chooses them: otherwise the server or another client does. */
+/** Fields that are compared only when the spec chooses them: otherwise the server or another client sets them. */
 const CHOSEN = [...CHOICES, "loadBalancerClass", "ipFamilyPolicy"] as const;
 
 function hasChosen(live: Service, { spec: wanted }: Draft<Service>): boolean {
