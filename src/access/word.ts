@@ -31,9 +31,9 @@ export function wordOf<Step>(plan: Plan<Step>, reasons: Readonly<Record<string, 
   return { status, reason, message: plan.because };
 }
 
-type Told = EtcdRoleStatus | EtcdUserStatus;
+type AccessStatus = EtcdRoleStatus | EtcdUserStatus;
 
-interface Object<Status extends Told> {
+interface Object<Status extends AccessStatus> {
   readonly metadata: { readonly generation?: number };
   readonly status?: Status | undefined;
 }
@@ -46,7 +46,7 @@ export function doneWord(access: Observed<{ readonly enabled: boolean }>, reason
 }
 
 /** The current status, with Ready=Unknown because observation of the object keeps failing. */
-export function failingStatus<Status extends Told>(
+export function failingStatus<Status extends AccessStatus>(
   object: Object<Status>,
   because: string,
   nowMs: number,
@@ -56,12 +56,12 @@ export function failingStatus<Status extends Told>(
 }
 
 /** The current status with this Ready condition. */
-export function statusWith<Status extends Told>(object: Object<Status>, word: Word, nowMs: number): Status {
+export function statusWith<Status extends AccessStatus>(object: Object<Status>, word: Word, nowMs: number): Status {
   const observedGeneration = object.metadata.generation ?? 0;
   return { ...object.status, observedGeneration, conditions: conditionsWith(object, word, nowMs) } as Status;
 }
 
-function conditionsWith({ metadata, status }: Object<Told>, word: Word, nowMs: number): Condition[] {
+function conditionsWith({ metadata, status }: Object<AccessStatus>, word: Word, nowMs: number): Condition[] {
   const observedGeneration = metadata.generation ?? 0;
   const before = status?.conditions ?? [];
   const now = rfc3339(nowMs);

@@ -33,9 +33,9 @@ export async function contentOf(
   const options = { signal, deadlineMs: DEADLINE_MS };
   const isHashed = at.dbSizeBytes <= MAX_HASHED_BYTES;
   const [authEnabled, keys, hash] = await Promise.all([
-    told(source.authEnabled(options)),
-    told(source.keys(at.revision, options)),
-    isHashed ? told(source.hashKV(at.revision, options)) : undefined,
+    answerTo(source.authEnabled(options)),
+    answerTo(source.keys(at.revision, options)),
+    isHashed ? answerTo(source.hashKV(at.revision, options)) : undefined,
   ]);
   return {
     ...(authEnabled === undefined ? {} : { authEnabled }),
@@ -45,8 +45,8 @@ export async function contentOf(
 }
 
 /** Undefined when the member does not answer. */
-async function told<T>(asked: Promise<T>): Promise<T | undefined> {
-  return await asked.catch((thrown: unknown) => {
+async function answerTo<T>(request: Promise<T>): Promise<T | undefined> {
+  return await request.catch((thrown: unknown) => {
     if (thrown instanceof OperatorError && thrown.code !== "Cancelled") return undefined;
     throw thrown;
   });

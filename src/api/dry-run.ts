@@ -6,7 +6,7 @@ import { fieldsOf, whyNotShape } from "#api/shape.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
-import { isMap, mapInText, record, told } from "#base/json.ts";
+import { isMap, mapInText, quoted, record } from "#base/json.ts";
 
 // How can a user ask for the effects of an edit?
 //   kubectl annotate etcdcluster my-etcd etcd.improbable.io/dry-run='{"replicas":5,"version":"3.7.3"}'
@@ -34,13 +34,13 @@ export function editIn({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spec"
   const patch = mapInText(text);
   if (patch === undefined) {
     return refused(
-      `it is ${told(text)}; it must be a JSON object, a merge patch of spec such as {"replicas":5,"version":"3.7.3"}`,
+      `it is ${quoted(text)}; it must be a JSON object, a merge patch of spec such as {"replicas":5,"version":"3.7.3"}`,
     );
   }
   const known = fieldsOf("EtcdCluster");
   const stranger = Object.keys(patch).find((field) => !known.includes(field));
   if (stranger !== undefined)
-    return refused(`it names ${told(stranger)}; what it names must be a field of spec: ${known.join(", ")}`);
+    return refused(`it names ${quoted(stranger)}; what it names must be a field of spec: ${known.join(", ")}`);
   const edited = withDefaults(record(merged(spec, patch, 0)));
   const why = whyNotEdit(edited, spec);
   return why === undefined ? { is: "edit", spec: edited as EtcdClusterSpec } : refused(`with it, ${why}`);
@@ -91,7 +91,7 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
   const why = whyNotShape(edited, ETCD_CLUSTERS.kind);
   if (why !== undefined) return why;
   if (!new RegExp(RELEASES).test(String(edited.version)))
-    return `spec.version is ${told(edited.version)}; it must be ${A_RELEASE}`;
+    return `spec.version is ${quoted(edited.version)}; it must be ${A_RELEASE}`;
   const moved = changedField(record(edited.storage), before.storage);
   if (moved !== undefined) return `spec.storage.${moved} differs; it must stay as it is after creation`;
   return whyNotRules(edited as EtcdClusterSpec, before) ?? whyTlsSwitched(edited, before);

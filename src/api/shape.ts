@@ -1,5 +1,5 @@
 import { SHAPES } from "#api/v1beta1/shapes.ts";
-import { isMap, told } from "#base/json.ts";
+import { isMap, quoted } from "#base/json.ts";
 
 // Why is the shape checked here, although the API server checks the schema?
 //   The API server checks only the version in which an object is written. It does not check converted objects, or
@@ -58,7 +58,7 @@ export function fieldsOf(kind: keyof typeof SHAPES): readonly string[] {
 
 function whyNot(value: unknown, shape: Shape, path: string): string | undefined {
   const may = mayBe(value, shape);
-  if (may !== undefined) return `${path} is ${told(value)}; it must be ${may}`;
+  if (may !== undefined) return `${path} is ${quoted(value)}; it must be ${may}`;
   if (Array.isArray(value)) return firstOf(value.entries(), (index) => [shape.items, `${path}[${index}]`]);
   if (typeof value !== "object" || value === null) return undefined;
   const missing = (shape.required ?? []).find((field) => !Object.hasOwn(value, field));

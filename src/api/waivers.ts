@@ -69,17 +69,17 @@ function waiverIn(part: string, nowMs: number): Waiver | string {
   const [check = "", word, until = "", ...more] = part.split(/\s+/);
   if (!Object.hasOwn(WAIVABLE, check)) {
     const names = Object.keys(WAIVABLE).join(", ");
-    return `${told(check)} cannot be waived; only these can: ${names} (never a check that protects data, quorum or membership)`;
+    return `${quoted(check)} cannot be waived; only these can: ${names} (never a check that protects data, quorum or membership)`;
   }
   const untilMs = TIME.test(until) ? Date.parse(until) : Number.NaN;
   if (word === "until" && more.length === 0 && !Number.isNaN(untilMs)) {
     if (untilMs - nowMs > MAX_DAYS * DAY_MS)
-      return `${told(part)} would hold for too long; it must end within ${MAX_DAYS} days`;
+      return `${quoted(part)} would hold for too long; it must end within ${MAX_DAYS} days`;
     return { check: check as Waivable, until, untilMs };
   }
-  return `${told(part)} has no end; it must be ${check} until a time with a zone, such as ${check} until 2026-11-22T12:00:00Z`;
+  return `${quoted(part)} has no end; it must be ${check} until a time with a zone, such as ${check} until 2026-11-22T12:00:00Z`;
 }
 
-function told(text: string): string {
+function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 60));
 }

@@ -65,9 +65,9 @@ export async function observeBackup(
   const takenAtMs = reads.clock.wallMs();
   const removing = jobNamed(deletionJobName(uid));
   const seen = { taking: jobNamed(backupJobName(name)), verifying: jobNamed(verificationJobName(uid)) };
-  const told = await toldOf(reads, backup, seen, takenAtMs, signal);
-  if (told.is !== "present") return told;
-  const { taking, verifying } = told.value;
+  const attempts = await reportedAttempts(reads, backup, seen, takenAtMs, signal);
+  if (attempts.is !== "present") return attempts;
+  const { taking, verifying } = attempts.value;
   const owners = [taking, removing, verifying].map((each) => each?.job.metadata.uid);
   const active = backup.metadata.deletionTimestamp === undefined ? (verifying ?? taking) : removing;
   const [agentsWord, warned, claim] = await Promise.all([
@@ -95,7 +95,7 @@ export async function observeBackup(
 }
 
 /** Reads pods from the API server where their reports become final; not for what is final already. */
-async function toldOf(
+async function reportedAttempts(
   { kube }: BackupReads,
   backup: EtcdBackup,
   { taking, verifying }: Pick<BackupSnapshot, "taking" | "verifying">,

@@ -166,8 +166,8 @@ function withVerification(
   const seen = verificationOf(snapshot);
   if (seen === undefined) return before;
   const refusal = seen.status === "Unknown" ? refusalIn(plan) : undefined;
-  const told = refusal === undefined ? seen : verificationAfterRefusal(snapshot, refusal);
-  const { status, reason, message, revision, keys }: Verification = told;
+  const shown = refusal === undefined ? seen : verificationAfterRefusal(snapshot, refusal);
+  const { status, reason, message, revision, keys }: Verification = shown;
   const now = rfc3339(snapshot.takenAtMs);
   const { jobName, startTime = now } = before.verification ?? {};
   const made = ownOf(snapshot, snapshot.verifying);

@@ -20,7 +20,7 @@ export function without(object: Values, keys: readonly string[]): Values {
 }
 
 /** A value for a message, cut short: nonsense is not repeated in full. */
-export function told(value: unknown): string {
+export function quoted(value: unknown): string {
   if (value === undefined) return "missing";
   return (JSON.stringify(value) ?? String(value)).slice(0, 60);
 }

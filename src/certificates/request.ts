@@ -36,10 +36,10 @@ export function isIssued({ status }: Certificate): boolean {
 
 /** cert-manager's messages about what is missing, and the command that shows more. */
 export function requestWords({ metadata, status }: Certificate): string {
-  const told = (status?.conditions ?? []).filter(
+  const relevant = (status?.conditions ?? []).filter(
     (each) => isFailure(each) || (each.type === "Ready" ? each.status === "False" : each.status === "True"),
   );
-  const words = new Set(told.flatMap(({ message }) => message || []));
+  const words = new Set(relevant.flatMap(({ message }) => message || []));
   const more = `kubectl -n ${metadata.namespace} describe certificaterequests shows more`;
   return words.size === 0 ? more : `cert-manager reports: ${[...words].join("; ")}; ${more}`;
 }

@@ -18,7 +18,7 @@ const MOST_LINE_BYTES = 16 * 1_024;
 
 /** Bytes that are read of an error answer, and characters of it that are kept for the message. */
 const MOST_REFUSAL_BYTES = 64 * 1_024;
-const MOST_TOLD = 1_000;
+const MOST_CHARACTERS = 1_000;
 
 /** Calls `askPort` over plain HTTP. @param address host and port of the metrics URL */
 export async function askMetricsPort(
@@ -50,11 +50,11 @@ export async function askPort(
       signal.throwIfAborted(); // Without Content-Length, an aborted body looks complete.
       return;
     }
-    let said = "";
+    let text = "";
     await readLines(answer, MOST_REFUSAL_BYTES, (line) => {
-      if (said.length < MOST_TOLD) said += ` ${line}`;
+      if (text.length < MOST_CHARACTERS) text += ` ${line}`;
     });
-    throw new Error(`status ${answer.statusCode}:${said.slice(0, MOST_TOLD)}`);
+    throw new Error(`status ${answer.statusCode}:${text.slice(0, MOST_CHARACTERS)}`);
   } catch (thrown) {
     if (thrown instanceof OperatorError) throw thrown;
     const { address, tls } = endpoint;

@@ -4,7 +4,7 @@
 /**
  * A TLS error of Node or OpenSSL. Codes: https://nodejs.org/api/tls.html#x509-certificate-error-codes, or `ERR_...`.
  */
-interface Told extends Error {
+interface TlsError extends Error {
   readonly code: string;
   /** OpenSSL's reason, such as `tlsv1 alert unknown ca`. */
   readonly reason?: string;
@@ -25,7 +25,7 @@ const ADVICE = /; if the root CA is installed locally, try running Node\.js with
 
 /** Whether the error or one of its causes is a TLS failure. */
 export function isTlsFailure(thrown: unknown): boolean {
-  return toldIn(thrown) !== undefined;
+  return tlsErrorIn(thrown) !== undefined;
 }
 
 /**
@@ -33,12 +33,12 @@ export function isTlsFailure(thrown: unknown): boolean {
  * @param ours the Secret with our client certificate; undefined when it is not from a Secret
  */
 export function tlsFailureText(thrown: unknown, ours: string | undefined): string | undefined {
-  const told = toldIn(thrown);
-  if (told === undefined) return undefined;
+  const error = tlsErrorIn(thrown);
+  if (error === undefined) return undefined;
   const mine = ours === undefined ? "our certificate" : `our certificate (Secret ${ours})`;
-  const words = told.reason ?? told.message.replace(ADVICE, "");
-  const { code } = told;
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return `its certificate is not for this name: ${told.message}`;
+  const words = error.reason ?? error.message.replace(ADVICE, "");
+  const { code } = error;
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return `its certificate is not for this name: ${error.message}`;
   if (code === "CERT_HAS_EXPIRED") return "its certificate, or that of its authority, has expired";
   if (code === "CERT_NOT_YET_VALID") return "its certificate, or that of its authority, is not valid yet";
   if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return "it does not speak TLS";
@@ -50,9 +50,9 @@ export function tlsFailureText(thrown: unknown, ours: string | undefined): strin
   return `its certificate is not signed by a CA that is trusted here${ours === undefined ? "" : ` (ca.crt of Secret ${ours})`}: ${words}`;
 }
 
-function toldIn(thrown: unknown): Told | undefined {
+function tlsErrorIn(thrown: unknown): TlsError | undefined {
   if (!(thrown instanceof Error)) return undefined;
   return "code" in thrown && typeof thrown.code === "string" && CODE.test(thrown.code)
-    ? (thrown as Told)
-    : toldIn(thrown.cause);
+    ? (thrown as TlsError)
+    : tlsErrorIn(thrown.cause);
 }

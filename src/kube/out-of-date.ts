@@ -17,14 +17,14 @@ interface SeenMetadata {
 export function outOfDate({ plural }: AnyResource, seen: SeenMetadata, message: string): OperatorError {
   const { namespace, name, uid, resourceVersion } = seen;
   const known = { plural, namespace, name, uid, resourceVersion };
-  return new OperatorError("KubeConflict", told(message), { known });
+  return new OperatorError("KubeConflict", staleText(message), { known });
 }
 
 /** Error for a stale cache that lacks the object, or when several objects differ. */
 export function notSeenYet(message: string): OperatorError {
-  return new OperatorError("KubeConflict", told(message));
+  return new OperatorError("KubeConflict", staleText(message));
 }
 
-function told(message: string): string {
+function staleText(message: string): string {
   return `${message}; the cache does not show it yet`;
 }

@@ -212,9 +212,9 @@ export class Reflector<T extends KubeObject> {
    * @returns settles when the new stream has been open for a second, or the reflector has ended
    */
   renewed(): Promise<void> {
-    const told = this.#next();
+    const settled = this.#next();
     if (this.#position !== undefined) this.#giveUp?.(RENEWED);
-    return told;
+    return settled;
   }
 
   /** Settles when the stream has caught up: at once if no round failed. Cuts a backoff short. */

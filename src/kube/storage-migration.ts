@@ -47,7 +47,7 @@ async function keepMigrated(tools: Tools, kind: AnyResource, signal: AbortSignal
   for (let failures = 0; !signal.aborted; ) {
     const isDone = await migrate(tools, kind, signal).then(
       () => true,
-      (thrown: unknown) => told(tools.log, kind, thrown, failures, signal),
+      (thrown: unknown) => logFailure(tools.log, kind, thrown, failures, signal),
     );
     failures = isDone ? 0 : failures + 1;
     const waitMs = isDone ? LOOK_EVERY_MS : delayMs(RETRY, failures - 1, Math.random());
@@ -122,7 +122,7 @@ function sentence(failures: readonly OperatorError[]): string {
 }
 
 /** Logs a failure of the migration. @param before number of consecutive failures before this one */
-function told(log: Log, kind: AnyResource, thrown: unknown, before: number, signal: AbortSignal): false {
+function logFailure(log: Log, kind: AnyResource, thrown: unknown, before: number, signal: AbortSignal): false {
   if (signal.aborted) return false;
   const { code, message } = asOperatorError(thrown);
   const fields = { resource: resourceName(kind), code, error: message };

@@ -174,11 +174,11 @@ function ofCluster(snapshot: RestoreSnapshot): Verdict {
 
 /** Revision with which the members start, in decimal; `undefined` while no agent has reported it. */
 export function revisionOf(snapshot: RestoreSnapshot): string | undefined {
-  const told = snapshot.members.flatMap((member) => {
+  const reported = snapshot.members.flatMap((member) => {
     const filling = fillingOf(snapshot, member);
     return filling === undefined ? [] : (finishedBy(filling)?.revision ?? []);
   });
-  const revisions = told.filter((each) => /^[0-9]{1,19}$/.test(each));
+  const revisions = reported.filter((each) => /^[0-9]{1,19}$/.test(each));
   return snapshot.restore.status?.revision ?? revisions[0];
 }
 

@@ -179,9 +179,9 @@ function withReports<Step>(
   reports: readonly Report[],
   soonestMs: number,
 ): Plan<Step> {
-  const told = reports.length === 0 ? {} : { reports };
-  if (plan.next === "step" || soonestMs === Number.POSITIVE_INFINITY) return { ...plan, ...told };
-  return { ...plan, ...told, recheckAfterMs: Math.min(plan.recheckAfterMs ?? soonestMs, soonestMs) };
+  const more = reports.length === 0 ? {} : { reports };
+  if (plan.next === "step" || soonestMs === Number.POSITIVE_INFINITY) return { ...plan, ...more };
+  return { ...plan, ...more, recheckAfterMs: Math.min(plan.recheckAfterMs ?? soonestMs, soonestMs) };
 }
 
 export function step<Step>(because: string, what: Step): Proposed<Step> {

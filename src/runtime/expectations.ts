@@ -121,13 +121,13 @@ export class Expectations {
     // Notified repeatedly, since a cache that has just started ignores it, as does one that receives events. Each pause
     // is as long as the stale state has been shown. When a webhook caused the conflict the cache is right, and must not
     // list everything again each minute.
-    const told = shown.map((each) => {
+    const notified = shown.map((each) => {
       if (nowMs < each.nextTellMs) return each;
       this.#caches(each.known)?.missed?.(each.known.namespace);
       return { ...each, nextTellMs: nowMs + (nowMs - each.since) };
     });
-    if (told.length === 0) this.#outdated.delete(text);
-    else this.#outdated.set(text, told);
+    if (notified.length === 0) this.#outdated.delete(text);
+    else this.#outdated.set(text, notified);
     const waiting = shown.find(({ since }) => nowMs - since < LOST_AFTER_MS);
     return (
       waiting && `the newer state of ${waiting.known.plural} ${waiting.known.namespace ?? ""}/${waiting.known.name}`

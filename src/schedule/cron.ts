@@ -1,7 +1,7 @@
 import { Cron, CronPattern } from "croner";
 import { millisecondsOf } from "#api/duration.ts";
 import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
-import { told } from "#base/json.ts";
+import { quoted } from "#base/json.ts";
 import { cronPattern } from "#schedule/cron-fields.ts";
 
 // Which syntax do schedules have?
@@ -46,23 +46,23 @@ export function calendarOf(
   anchorMs: number,
 ): Calendar | string {
   if (!isTimeZone(timeZone))
-    return `spec.timeZone is ${told(timeZone)}; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC`;
+    return `spec.timeZone is ${quoted(timeZone)}; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC`;
   const text = schedule.trim().toLowerCase();
   const [, period] = /^@every +(\S+)$/.exec(text) ?? [];
   if (period !== undefined) return everyCalendar(period, anchorMs);
   const fields = Object.hasOwn(DESCRIPTORS, text) ? (DESCRIPTORS[text] ?? "") : text;
   const pattern = cronPattern(fields);
   return typeof pattern === "string"
-    ? `spec.schedule is ${told(schedule)}; ${pattern}`
+    ? `spec.schedule is ${quoted(schedule)}; ${pattern}`
     : cronCalendar(pattern.pattern, timeZone, schedule);
 }
 
 function everyCalendar(period: string, anchorMs: number): Calendar | string {
   const exactMs = millisecondsOf(period);
   if (exactMs === undefined || exactMs === 0)
-    return `spec.schedule is ${told(`@every ${period}`)}; after @every it must have a duration such as 1h30m`;
+    return `spec.schedule is ${quoted(`@every ${period}`)}; after @every it must have a duration such as 1h30m`;
   if (exactMs > LONGEST_MS)
-    return `spec.schedule is ${told(`@every ${period}`)}; after @every it must be ten years (87660h) at most`;
+    return `spec.schedule is ${quoted(`@every ${period}`)}; after @every it must be ten years (87660h) at most`;
   // Whole seconds, at least one.
   const everyMs = Math.max(1, Math.floor(exactMs / SECOND_MS)) * SECOND_MS;
   const at = (n: number) => (n > 0 ? anchorMs + n * everyMs : undefined);
@@ -71,7 +71,7 @@ function everyCalendar(period: string, anchorMs: number): Calendar | string {
 }
 
 function cronCalendar(pattern: string, timezone: string, schedule: string): Calendar | string {
-  if (!hasDay(pattern)) return `spec.schedule is ${told(schedule)}; no year has that day, so it would never be due`;
+  if (!hasDay(pattern)) return `spec.schedule is ${quoted(schedule)}; no year has that day, so it would never be due`;
   const cron = new Cron(pattern, { timezone, mode: "5-part", fixedTimeRule: "no-wildcard" });
   return {
     // croner looks strictly before the given moment, with a resolution of seconds.

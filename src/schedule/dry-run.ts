@@ -9,7 +9,7 @@ import {
   type EtcdBackupSchedule,
   type EtcdBackupScheduleSpec,
 } from "#api/v1beta1/schedule.ts";
-import { isMap, mapInText, record, told } from "#base/json.ts";
+import { isMap, mapInText, quoted, record } from "#base/json.ts";
 import { calendarOf } from "#schedule/cron.ts";
 import { disposalsOf } from "#schedule/disposal.ts";
 import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
@@ -51,7 +51,7 @@ function dryRun(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
 function editedSpec(schedule: EtcdBackupSchedule, text: string): EtcdBackupScheduleSpec | string {
   const patch = mapInText(text);
   if (patch === undefined)
-    return `it is ${told(text)}; it must be a JSON object, a merge patch of spec such as {"retention":{"keepLast":7}}`;
+    return `it is ${quoted(text)}; it must be a JSON object, a merge patch of spec such as {"retention":{"keepLast":7}}`;
   const asked: Readonly<Record<string, unknown>> = {
     ...DEFAULTS.EtcdBackupSchedule,
     ...record(merged(schedule.spec, patch)),

@@ -23,8 +23,8 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
     ...runsTold(snapshot),
     active: backups.filter(isActive).map(({ metadata }) => metadata.name),
     ...lastOf(snapshot),
-    ...archiveTold(snapshot),
-    ...failuresTold(snapshot),
+    ...archiveStatus(snapshot),
+    ...archiveFailures(snapshot),
     ...(dryRun === undefined ? {} : { dryRun }),
     conditions: conditionsOf(snapshot, plan),
   };
@@ -43,16 +43,16 @@ function countedOf(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "
 }
 
 /** State of the archive; empty before its first report. */
-function archiveTold({ archive }: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "archive"> {
-  const { archive: told, conditions = [] } = archive?.status ?? {};
-  if (archive === undefined || told === undefined) return {};
+function archiveStatus({ archive }: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "archive"> {
+  const { archive: reported, conditions = [] } = archive?.status ?? {};
+  if (archive === undefined || reported === undefined) return {};
   const complete = conditions.find(({ type }) => type === "Complete");
   const isFine = complete === undefined || complete.reason === "Archiving";
-  const { message: _, ...rest } = told;
+  const { message: _, ...rest } = reported;
   return { archive: { name: archive.metadata.name, ...rest, ...(isFine ? {} : { message: complete.message }) } };
 }
 
-function failuresTold(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "archiveFailures"> {
+function archiveFailures(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "archiveFailures"> {
   const failures = failuresIn(snapshot);
   return failures === undefined ? {} : { archiveFailures: failures };
 }

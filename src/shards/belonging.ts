@@ -65,8 +65,8 @@ export function isBackup(shard: Shard, { metadata, spec }: EtcdBackup): boolean 
  */
 export function mayConcernCluster(shard: Shard, object: KubeObject): boolean {
   const { namespace, name, labels = {} } = object.metadata;
-  const told = [labels[CLUSTER_LABEL], controllerOf(object)?.name, name, /^(.+)-client$/.exec(name)?.[1]];
-  return told.some((each) => each !== undefined && isIn(shard, namespace, each));
+  const clusters = [labels[CLUSTER_LABEL], controllerOf(object)?.name, name, /^(.+)-client$/.exec(name)?.[1]];
+  return clusters.some((each) => each !== undefined && isIn(shard, namespace, each));
 }
 
 /**
@@ -78,8 +78,8 @@ export function mayConcernMember(shard: Shard, object: KubeObject): boolean {
   const { namespace, name, labels = {} } = object.metadata;
   if (labels[BACKUP_LABEL] !== undefined || labels[RESTORE_LABEL] !== undefined) return true;
   const members = [labels[PEER_LABEL], controllerOf(object)?.name, name];
-  const told = [labels[CLUSTER_LABEL], ...members.map((member) => member && clusterOfMember(member))];
-  return told.some((each) => each !== undefined && isIn(shard, namespace, each));
+  const clusters = [labels[CLUSTER_LABEL], ...members.map((member) => member && clusterOfMember(member))];
+  return clusters.some((each) => each !== undefined && isIn(shard, namespace, each));
 }
 
 /** @returns undefined when the name is not that of a member, such as that of a pod */

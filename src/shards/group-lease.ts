@@ -135,12 +135,12 @@ export class GroupLease {
     const { others, own, roll } = this.#view;
     const { current, ref, holder } = this.#view.lease;
     const isWhole = [...roll.keys()].every((name) => name === this.#process || others.has(name));
-    const told = this.#view.nextCount();
+    const entry = this.#view.nextCount();
     if (isPatchable(current, this.#group) && isWhole === (attempt % 2 === 0)) {
-      const patch = countPatch(this.#group, this.#process, own, told, rfc3339Micro(this.#clock.wallMs()));
+      const patch = countPatch(this.#group, this.#process, own, entry, rfc3339Micro(this.#clock.wallMs()));
       if (!(await this.#patched(patch, signal))) return false;
     } else {
-      const known = new Map([...others, [this.#process, told]]);
+      const known = new Map([...others, [this.#process, entry]]);
       const isMadeAnew = current === undefined && holder === this.#group;
       const draft = withRoll(this.#held(current ?? ref), isMadeAnew ? withSomebody(known) : known);
       if (!(await this.#written(draft, signal))) return false;

@@ -15,7 +15,7 @@ import {
   sentCounts,
   termsOf,
 } from "./group-belief.ts";
-import { aliveIn, othersOn, type Roll, rollOf, type SeenRoll, seenRoll, type Told } from "./lease-roll.ts";
+import { aliveIn, othersOn, type Roll, type RollEntry, rollOf, type SeenRoll, seenRoll } from "./lease-roll.ts";
 
 interface GroupViewOptions {
   readonly lease: LeaseView;
@@ -71,7 +71,7 @@ export class GroupView {
   }
 
   /** This process's entry on the roll. */
-  get own(): Told | undefined {
+  get own(): RollEntry | undefined {
     return this.roll.get(this.#process);
   }
 
@@ -87,7 +87,7 @@ export class GroupView {
   }
 
   /** The next count, to be sent now. */
-  nextCount(): Told {
+  nextCount(): RollEntry {
     const { renewDeadlineMs, durationMs } = this.#durations;
     const terms = termsOf(this.#seen.size, this.#durations);
     this.#count += 1;

@@ -16,7 +16,7 @@ const BY_KEY = "by-key";
 const KEY_PREFIX = "renewals.etcd.improbable.io/";
 
 /** The entry of a process. */
-export interface Told {
+export interface RollEntry {
   /** Its renewals so far. */
   readonly count: number;
   /** Time without a change of its count after which a process has stopped acting; whole seconds, in milliseconds. */
@@ -24,7 +24,7 @@ export interface Told {
 }
 
 /** Announced counts by process. */
-export type Roll = ReadonlyMap<string, Told>;
+export type Roll = ReadonlyMap<string, RollEntry>;
 
 /**
  * Placeholder for processes of a roll that cannot be parsed. It never renews, so it is removed when the real ones have
@@ -41,20 +41,20 @@ export function rollOf(lease: Lease | undefined, group: string): Roll {
 }
 
 /** Longer than any process announces. */
-const UNKNOWN: readonly [string, Told] = [SOMEBODY, { count: 0, silentMs: 60_000 }];
+const UNKNOWN: readonly [string, RollEntry] = [SOMEBODY, { count: 0, silentMs: 60_000 }];
 
 /** The roll with a placeholder for unknown processes. */
 export function withSomebody(roll: Roll): Roll {
   return new Map([...roll, UNKNOWN]);
 }
 
-function read(key: string, text: string): readonly [string, Told] {
+function read(key: string, text: string): readonly [string, RollEntry] {
   const [, count, seconds, name] = /^(\d{1,15}) (\d{1,3}) (.+)$/.exec(text) ?? [];
   if (name === undefined || keyOf(name) !== key) return UNKNOWN;
   return [name, { count: Number(count), silentMs: Number(seconds) * 1_000 }];
 }
 
-function textOf(name: string, { count, silentMs }: Told): string {
+function textOf(name: string, { count, silentMs }: RollEntry): string {
   return `${count} ${silentMs / 1_000} ${name}`;
 }
 
@@ -76,8 +76,8 @@ export function annotationsWith(
   annotations: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const others = Object.entries(annotations).filter(([key]) => !isOfProcess(key));
-  const told = [...roll].map(([name, of]) => [keyOf(name), textOf(name, of)] as const);
-  return Object.fromEntries([...others, [ROLL_ANNOTATION, BY_KEY], ...told]);
+  const entries = [...roll].map(([name, of]) => [keyOf(name), textOf(name, of)] as const);
+  return Object.fromEntries([...others, [ROLL_ANNOTATION, BY_KEY], ...entries]);
 }
 
 /** Whether an entry can be patched without affecting others: the group holds the lease, and its roll is complete. */
@@ -101,15 +101,15 @@ function tests(group: string): readonly JsonPatch[] {
 export function countPatch(
   group: string,
   name: string,
-  before: Told | undefined,
-  told: Told,
+  before: RollEntry | undefined,
+  entry: RollEntry,
   renewTime: string,
 ): readonly JsonPatch[] {
   const path = pathOf(keyOf(name));
   return [
     ...tests(group),
     ...(before === undefined ? [] : [{ op: "test", path, value: textOf(name, before) } as const]),
-    { op: "add", path, value: textOf(name, told) },
+    { op: "add", path, value: textOf(name, entry) },
     { op: "add", path: "/spec/renewTime", value: renewTime },
   ];
 }

@@ -98,11 +98,11 @@ export class BindingReads {
 
   async #authority(cluster: EtcdCluster, signal: AbortSignal): Promise<Observed<CertificateFacts>> {
     const { namespace, name, uid } = cluster.metadata;
-    const told = fingerprint([uid, cluster.status?.tls?.certificates ?? []]);
+    const version = fingerprint([uid, cluster.status?.tls?.certificates ?? []]);
     const ref = { namespace, name: clientAuthorityName(name) };
     const found = await this.#read(
       `authority ${namespace}/${name}`,
-      told,
+      version,
       SECRETS,
       ref,
       (secret) => factsOf(secret, "authority"),

@@ -1,4 +1,4 @@
-import { isMap, told } from "#base/json.ts";
+import { isMap, quoted } from "#base/json.ts";
 import { expect, invalid, record, text } from "#webhooks/untrusted.ts";
 
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
@@ -44,7 +44,7 @@ export function admissionRequest(body: unknown): AdmissionRequest {
   const request = record(review.request, "request");
   const { group, version, kind } = record(request.kind, "request.kind");
   for (const part of [group, version, kind])
-    if (typeof part !== "string") throw invalid(`request.kind has ${told(part)}; it must have texts`);
+    if (typeof part !== "string") throw invalid(`request.kind has ${quoted(part)}; it must have texts`);
   const { uid, operation, object, oldObject, requestKind } = request;
   const written = isMap(requestKind) && typeof requestKind.version === "string" ? requestKind.version : version;
   return {

@@ -6,7 +6,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
-import { isMap, told } from "#base/json.ts";
+import { isMap, quoted } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, REPLICA_SETS, SECRETS } from "#kube/kinds.ts";
@@ -77,7 +77,7 @@ export function clusterAdmission(tools: ClusterAdmission): WebhookHere {
       const request = admissionRequest(body);
       if (request.kind === SCALE) return admissionReview(request.uid, undefined, scaleFindings(request));
       if (!/^EtcdCluster\..*\.etcd\.improbable\.io$/.test(request.kind)) {
-        throw invalid(`request.kind is ${told(request.kind)}; this webhook checks EtcdClusters`);
+        throw invalid(`request.kind is ${quoted(request.kind)}; this webhook checks EtcdClusters`);
       }
       if (request.operation !== "CREATE" && request.operation !== "UPDATE")
         return admissionReview(request.uid, undefined, NO_FINDINGS);

@@ -1,4 +1,4 @@
-import { told } from "#base/json.ts";
+import { quoted } from "#base/json.ts";
 import { expect, invalid, record, text } from "#webhooks/untrusted.ts";
 
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-request-and-response
@@ -23,7 +23,7 @@ export function conversionRequest(body: unknown): ConversionRequest {
   expect("apiVersion", review.apiVersion, API_VERSION);
   expect("kind", review.kind, KIND);
   const { uid, desiredAPIVersion, objects } = record(review.request, "request");
-  if (!Array.isArray(objects)) throw invalid(`request.objects is ${told(objects)}; it must be a list`);
+  if (!Array.isArray(objects)) throw invalid(`request.objects is ${quoted(objects)}; it must be a list`);
   return {
     uid: text(uid, "request.uid"),
     desiredAPIVersion: text(desiredAPIVersion, "request.desiredAPIVersion"),

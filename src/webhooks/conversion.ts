@@ -5,7 +5,7 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
-import { told } from "#base/json.ts";
+import { quoted } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { BodyLimits } from "#webhooks/body.ts";
 import { conversionFailure, conversionRequest, conversionReview } from "#webhooks/conversion-review.ts";
@@ -65,7 +65,7 @@ function inVersion(object: unknown, to: Version, where: string): Json {
   versionIn(whole.apiVersion, "apiVersion");
   const { kind } = whole;
   if (typeof kind !== "string" || !KINDS.includes(kind)) {
-    throw invalid(`kind is ${told(kind)}; it must be ${KINDS.join(" or ")}`);
+    throw invalid(`kind is ${quoted(kind)}; it must be ${KINDS.join(" or ")}`);
   }
   record(whole.metadata, "metadata");
   return converted(whole, kind, to, GROUP);
@@ -74,7 +74,7 @@ function inVersion(object: unknown, to: Version, where: string): Json {
 function versionIn(apiVersion: unknown, where: string): Version {
   const version = VERSIONS[API_VERSIONS.indexOf(String(apiVersion))];
   if (typeof apiVersion === "string" && version !== undefined) return version;
-  throw invalid(`${where} is ${told(apiVersion)}; it must be ${API_VERSIONS.join(" or ")}`);
+  throw invalid(`${where} is ${quoted(apiVersion)}; it must be ${API_VERSIONS.join(" or ")}`);
 }
 
 /** Name of an unvalidated object, for a message. */

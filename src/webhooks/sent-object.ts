@@ -1,5 +1,5 @@
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { told } from "#base/json.ts";
+import { quoted } from "#base/json.ts";
 import { invalid, record, text } from "#webhooks/untrusted.ts";
 
 // Objects of a request for admission, with the fields that the checks read.
@@ -15,7 +15,7 @@ export function clusterIn(object: unknown, where: string): EtcdCluster {
   for (const field of ["namespace", "name"]) text(metadata[field], `${where}.metadata.${field}`);
   for (const [key, value] of Object.entries(record(metadata.annotations ?? {}, `${where}.metadata.annotations`)))
     if (typeof value !== "string")
-      throw invalid(`${where}.metadata.annotations[${told(key)}] is ${told(value)}; it must be a string`);
+      throw invalid(`${where}.metadata.annotations[${quoted(key)}] is ${quoted(value)}; it must be a string`);
   text(spec.version, `${where}.spec.version`);
   replicasIn(spec, where);
   for (const field of ["storage", "podTemplate"]) record(spec[field], `${where}.spec.${field}`);
@@ -30,7 +30,7 @@ export function clusterIn(object: unknown, where: string): EtcdCluster {
   const { extraArgs = {} } = record(spec.etcd ?? {}, `${where}.spec.etcd`);
   for (const [flag, value] of Object.entries(record(extraArgs, `${where}.spec.etcd.extraArgs`)))
     if (typeof value !== "string")
-      throw invalid(`${where}.spec.etcd.extraArgs[${told(flag)}] is ${told(value)}; it must be a string`);
+      throw invalid(`${where}.spec.etcd.extraArgs[${quoted(flag)}] is ${quoted(value)}; it must be a string`);
   return object as EtcdCluster;
 }
 
@@ -51,5 +51,5 @@ export function scaleIn(object: unknown, where: string): { readonly replicas: nu
 
 function replicasIn({ replicas }: Readonly<Record<string, unknown>>, where: string): number {
   if (typeof replicas === "number" && Number.isInteger(replicas)) return replicas;
-  throw invalid(`${where}.spec.replicas is ${told(replicas)}; it must be a number`);
+  throw invalid(`${where}.spec.replicas is ${quoted(replicas)}; it must be a number`);
 }

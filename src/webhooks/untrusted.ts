@@ -1,5 +1,5 @@
 import { OperatorError } from "#base/error.ts";
-import { isMap, told } from "#base/json.ts";
+import { isMap, quoted } from "#base/json.ts";
 
 // Validation of requests to webhooks: any client that reaches the port can send them.
 
@@ -10,13 +10,13 @@ import { isMap, told } from "#base/json.ts";
  */
 export function record(value: unknown, where: string): Readonly<Record<string, unknown>> {
   if (isMap(value)) return value;
-  throw invalid(`${where} is ${told(value)}; it must be an object`);
+  throw invalid(`${where} is ${quoted(value)}; it must be an object`);
 }
 
 /** Returns the value as a text. @throws OperatorError InvalidSpec when the value is not a string, or is empty */
 export function text(value: unknown, where: string): string {
   if (typeof value === "string" && value !== "") return value;
-  throw invalid(`${where} is ${told(value)}; it must be a string`);
+  throw invalid(`${where} is ${quoted(value)}; it must be a string`);
 }
 
 export function invalid(sentence: string): OperatorError {
@@ -25,5 +25,5 @@ export function invalid(sentence: string): OperatorError {
 
 /** @throws OperatorError InvalidSpec when it is not exactly this */
 export function expect(where: string, is: unknown, mustBe: string): void {
-  if (is !== mustBe) throw invalid(`${where} is ${told(is)}; it must be ${mustBe}`);
+  if (is !== mustBe) throw invalid(`${where} is ${quoted(is)}; it must be ${mustBe}`);
 }

@@ -142,6 +142,6 @@ function expectationOf({ manifest }: Found, { key, revision, sha256 }: FetchedSn
   const host = hostname();
   if (manifest === undefined) return { key, host, revision, sha256 };
   const { keys, hashKV } = manifest;
-  const told = { ...(keys === undefined ? {} : { keys }), ...(hashKV === undefined ? {} : { hashKV }) };
-  return { key, host, revision, sha256, manifest: { revision: manifest.revision, ...told } };
+  const content = { ...(keys === undefined ? {} : { keys }), ...(hashKV === undefined ? {} : { hashKV }) };
+  return { key, host, revision, sha256, manifest: { revision: manifest.revision, ...content } };
 }
