@@ -119,7 +119,7 @@ describe("the list of a store", () => {
     assert.equal(backups, 1_200);
     assert.equal(lines.length, 502);
     assert.match(lines.at(-2) ?? "", /T001199Z/);
-    assert.equal(lines.at(-1), "(and 700 older ones: give a prefix)");
+    assert.equal(lines.at(-1), '(700 older backups are not shown: set "prefix" to list a part of them)');
     assert.ok(store.calls.filter((call) => call.startsWith("get ")).length <= 500);
   });
 

@@ -48,7 +48,7 @@ export async function listBackups(store: ObjectStore, prefix: string, signal: Ab
   return {
     lines: [
       ...tableOf(rows),
-      ...(older > 0 ? [`(and ${older} older ones: give a prefix)`] : []),
+      ...(older > 0 ? [`(${older} older backups are not shown: set "prefix" to list a part of them)`] : []),
       ...(folders.size === 0 ? [] : ["", "Archived changes, with the time of the last object:"]),
       ...[...folders].map(([folder, last]) => `${plain(folder)}  ${last.toISOString()}`),
     ],

@@ -74,7 +74,7 @@ export const gcsSchema = z.object({
   bucket: bucketSchema.describe("Name of the bucket, which must exist."),
   prefix: prefixSchema,
   endpoint: urlSchema("https://storage.example.com").optional().describe("URL of a server that is not Google's."),
-  credentials: credentials("credentials.json, the key of a service account"),
+  credentials: credentials("credentials.json: the key of a service account, or an external_account"),
 });
 
 export const azureSchema = z.object({
