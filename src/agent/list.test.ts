@@ -31,7 +31,7 @@ function manifestOf(key: string, change: Partial<Manifest> = {}): Manifest {
 }
 
 function put(store: MemoryStore, key: string, text = "12345") {
-  store.objects.set(key, { bytes: Buffer.from(text), metadata: {} });
+  store.objects.set(key, { bytes: Buffer.from(text), metadata: {}, modified: new Date("2026-11-25T00:00:00Z") });
 }
 
 function backup(store: MemoryStore, name: string, change: Partial<Manifest> = {}) {
@@ -108,7 +108,7 @@ describe("the list of a store", () => {
     const lines = await linesOf(store);
     assert.deepEqual(lines.slice(-2), [
       "Archived changes, with the time of the last object:",
-      `${FOLDER}/changes/cdf-0001  1970-01-01T00:00:00.000Z`,
+      `${FOLDER}/changes/cdf-0001  2026-11-25T00:00:00.000Z`,
     ]);
   });
 
@@ -121,6 +121,13 @@ describe("the list of a store", () => {
     assert.match(lines.at(-2) ?? "", /T001199Z/);
     assert.equal(lines.at(-1), '(700 older backups are not shown: set "prefix" to list a part of them)');
     assert.ok(store.calls.filter((call) => call.startsWith("get ")).length <= 500);
+  });
+
+  test("has real backups, however many names claim a time in the future", async () => {
+    const store = new MemoryStore();
+    const real = backup(store, "20261125T120000Z-daily.db");
+    for (let n = 0; n < 500; n++) put(store, manifestKeyOf(`${FOLDER}/20991121T${String(n).padStart(6, "0")}Z-a.db`));
+    assert.deepEqual((await statesOf(store)).at(-2), ["whole", real]);
   });
 
   test("has no control characters and no further columns, whatever the store has", async () => {

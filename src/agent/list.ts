@@ -56,10 +56,21 @@ export async function listBackups(store: ObjectStore, prefix: string, signal: Ab
   };
 }
 
-/** Time in the name of the object, which a copy keeps; else the time when the manifest was stored. */
+/**
+ * Time in the name of the object, which a copy keeps. A name with a time after the object was stored is wrong, and would
+ * push real backups out of the list: there the time of storing counts, as for names without a time.
+ */
 function timeOf(key: string, { modified }: StoredObject): string {
   const [inName] = /\d{8}T\d{6}Z/.exec(key.slice(key.lastIndexOf("/") + 1)) ?? [];
-  return inName ?? modified.toISOString().replaceAll(/[-:]|\.\d+/g, "");
+  const stored = textOf(modified.getTime());
+  return inName !== undefined && inName <= textOf(modified.getTime() + AHEAD_MS) ? inName : stored;
+}
+
+/** How far the clock of a node may be ahead of the store's, in milliseconds. */
+const AHEAD_MS = 24 * 3_600_000;
+
+function textOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().replaceAll(/[-:]|\.\d+/g, "");
 }
 
 /** Sorts by time, and removes all but the newest. */
