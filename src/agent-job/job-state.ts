@@ -39,7 +39,7 @@ function isLingering(pod: Pod): boolean {
   if (isOver(pod)) return false;
   const all = pod.status?.containerStatuses ?? [];
   const hasAgentEnded = all.some(({ name, state }) => LAST.includes(name) && state?.terminated !== undefined);
-  return hasAgentEnded && all.some(({ name, state }) => !LAST.includes(name) && state?.running !== undefined);
+  return hasAgentEnded && all.some(({ state }) => state?.running !== undefined);
 }
 
 /** Containers with which pods of the agent end; a pod has one of them. Others are init containers. */

@@ -116,7 +116,7 @@ const RETRY_AT_LEAST_EVERY_MS = 2 * 60 * 60_000;
 
 /** Pause after this failure, in milliseconds. */
 function retryAfterMs({ backup }: BackupSnapshot, failedAtMs: number): number {
-  const sinceMs = Date.parse(backup.metadata.deletionTimestamp ?? "") || failedAtMs;
+  const sinceMs = Date.parse(backup.metadata.deletionTimestamp ?? "");
   return doublingPauseMs(failedAtMs - sinceMs, { leastMs: RETRY_AFTER_MS, mostMs: RETRY_AT_LEAST_EVERY_MS });
 }
 
