@@ -12,6 +12,9 @@ import type { Bytes } from "./bytes.ts";
 
 const TRAILER_BYTES = 32;
 const BLOCK_BYTES = 512;
+/** Magic number of a database file, and its place in the first page (go.etcd.io/bbolt, `internal/common/meta.go`). */
+const DATABASE_MAGIC = 0xed0cdaed;
+const MAGIC_AT = 16;
 
 /** Passes a snapshot through, and throws at its end when etcd's checksum does not match. */
 export class SnapshotCheck {
@@ -22,7 +25,9 @@ export class SnapshotCheck {
   async *pass(source: Bytes): AsyncGenerator<Uint8Array, void> {
     const hash = createHash("sha256");
     let tail: Uint8Array = new Uint8Array(0);
+    let head = Buffer.alloc(0);
     for await (const chunk of source) {
+      if (head.length < MAGIC_AT + 4) head = Buffer.concat([head, chunk.subarray(0, MAGIC_AT + 4)]);
       const kept = Math.max(0, TRAILER_BYTES - chunk.length);
       hash.update(tail.subarray(0, Math.max(0, tail.length - kept)));
       hash.update(chunk.subarray(0, Math.max(0, chunk.length - TRAILER_BYTES)));
@@ -35,6 +40,11 @@ export class SnapshotCheck {
       yield chunk;
     }
     const database = this.bytes - TRAILER_BYTES;
+    if (this.bytes % BLOCK_BYTES === 0 && isDatabase(head)) {
+      throw corrupt(
+        `it is a database file without a checksum, such as a member's member/snap/db. Start etcd with the file, and take a snapshot by etcdctl snapshot save`,
+      );
+    }
     if (database < BLOCK_BYTES || database % BLOCK_BYTES !== 0) {
       throw corrupt(`${this.bytes} bytes cannot be a database with its checksum; it was cut off, or is no snapshot`);
     }
@@ -49,6 +59,10 @@ export class SnapshotCheck {
     if (this.#sha256 === undefined) throw new Error("the snapshot has not ended");
     return this.#sha256;
   }
+}
+
+function isDatabase(head: Buffer): boolean {
+  return head.length >= MAGIC_AT + 4 && head.readUInt32LE(MAGIC_AT) === DATABASE_MAGIC;
 }
 
 function corrupt(message: string): AgentError {

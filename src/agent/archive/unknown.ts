@@ -1,5 +1,6 @@
 import { AgentError } from "../error.ts";
 import type { Bytes } from "./bytes.ts";
+import { gunzipped, isGzip } from "./gzip.ts";
 import type { SnapshotCheck } from "./integrity.ts";
 import type { EncryptionKey } from "./key.ts";
 import { decrypted, isEncrypted } from "./seal.ts";
@@ -20,7 +21,12 @@ export async function* unpackedByLooks(source: Bytes, key: EncryptionKey | undef
     throw refusal;
   }
   const inner = key === undefined ? object : await looked(decrypted(object.all, key));
-  yield* check.pass(isCompressed(inner.beginning) ? decompressed(inner.all) : inner.all);
+  yield* check.pass(unzipped(inner));
+}
+
+function unzipped({ beginning, all }: { readonly beginning: Buffer; readonly all: Bytes }): Bytes {
+  if (isCompressed(beginning)) return decompressed(all);
+  return isGzip(beginning) ? gunzipped(all) : all;
 }
 
 /** Error when the given key does not fit the object. @param keyID key ID of the object, where it is known */

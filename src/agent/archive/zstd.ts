@@ -42,11 +42,14 @@ export async function* decompressed(source: Bytes): AsyncGenerator<Uint8Array, v
   try {
     yield* through(source, createZstdDecompress({ params }));
   } catch (thrown) {
-    if (!isZstdError(thrown)) throw thrown;
-    throw new AgentError("SnapshotCorrupt", `it cannot be decompressed: ${thrown.message}`, { cause: thrown });
+    throw asCorrupt(thrown);
   }
 }
 
-function isZstdError(thrown: unknown): thrown is Error {
-  return thrown instanceof Error && "code" in thrown && /^(ZSTD_|Z_)/.test(String(thrown.code));
+/** An error of node:zlib as the agent reports it; other errors as they are. */
+export function asCorrupt(thrown: unknown): unknown {
+  const isOfZlib = thrown instanceof Error && "code" in thrown && /^(ZSTD_|Z_)/.test(String(thrown.code));
+  return isOfZlib
+    ? new AgentError("SnapshotCorrupt", `it cannot be decompressed: ${thrown.message}`, { cause: thrown })
+    : thrown;
 }

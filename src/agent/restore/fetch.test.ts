@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { zstdCompressSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeEach, describe, test } from "vitest";
 import { silentLog } from "#base/log.ts";
 import { etcdSnapshot, snapshotOf } from "#kit/etcd/bbolt.ts";
@@ -136,6 +136,7 @@ describe("fetching a snapshot", () => {
   test.each([
     ["that is stored as etcd sent it", PLAIN, snapshot],
     ["that is compressed by zstd", PLAIN, zstdCompressSync(snapshot)],
+    ["that is compressed by gzip", PLAIN, gzipSync(snapshot)],
     ["that is encrypted", SEALED, undefined],
   ] as const)(
     "without a manifest, %s: writes it with the facts of the snapshot itself",
@@ -173,6 +174,22 @@ describe("fetching a snapshot is refused, and leaves no files, for", () => {
     const store = await stored(PLAIN);
     store.objects.delete(KEY);
     assert.match(await refusal(store), /^NoSuchObject: .*only its manifest exists/);
+  });
+
+  test("an object of another tool that is cut off, or is a member's database file", async () => {
+    const given = async (bytes: Buffer) => {
+      const store = new MemoryStore();
+      store.objects.set(KEY, { bytes, metadata: {} });
+      return await refusal(store);
+    };
+    assert.match(await given(gzipSync(snapshot).subarray(0, -9)), /^SnapshotCorrupt: it cannot be decompressed: /);
+    const database = snapshot.subarray(0, -32);
+    assert.match(
+      await given(database),
+      /^SnapshotCorrupt: .* a database file without a checksum.*etcdctl snapshot save$/,
+    );
+    assert.match(await given(gzipSync(database)), /a database file without a checksum/);
+    assert.match(await given(Buffer.alloc(4_096)), /it was cut off, or is no snapshot/);
   });
 
   test("a backup with another uid or checksum than expected", async () => {
