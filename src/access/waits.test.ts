@@ -18,7 +18,10 @@ test("a missing EtcdCluster is awaited", () => {
 test("the first missing answer of etcd is awaited", () => {
   expect(awaitingEtcd(present(1), absent)).toBeUndefined();
   const waiting = awaitingEtcd(present(1), unknown("it is away"), unknown("it is late"));
-  expect(waiting).toMatchObject({ because: "etcd's users and roles could not be read: it is away", recheckAfterMs: 10_000 });
+  expect(waiting).toMatchObject({
+    because: "etcd's users and roles could not be read: it is away",
+    recheckAfterMs: 10_000,
+  });
 });
 
 test("a name that another object has is awaited with a warning", () => {

@@ -20,7 +20,9 @@ const AWAIT_ETCD_RECHECK_MS = 10_000;
 /** Waits while one of etcd's answers is missing. */
 export function awaitingEtcd(...answers: readonly Observed<unknown>[]): Waiting | undefined {
   const [why] = answers.flatMap((answer) => (answer.is === "unknown" ? [answer.why] : []));
-  return why === undefined ? undefined : wait(`etcd's users and roles could not be read: ${why}`, AWAIT_ETCD_RECHECK_MS);
+  return why === undefined
+    ? undefined
+    : wait(`etcd's users and roles could not be read: ${why}`, AWAIT_ETCD_RECHECK_MS);
 }
 
 /** Interval of rechecks in milliseconds: the deletion of the object with the name does not trigger the controller. */

@@ -193,7 +193,7 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "repeat: a run that is being deleted is not repeated", given: failedRun(10, { deleting: true }), expect: "settled" },
   { name: "repeat: a run with an invalid completion time is not repeated", given: failedRun(10, { endedMs: Number.NaN }), expect: "settled" },
   { name: "repeat: a run that failed before it was due, by a wrong clock, is not repeated", given: failedRun(10, { endedMs: NOW - HOUR }), expect: "settled" },
-  { name: "repeat: a run whose repetition would have its own name, by a wrong clock, is not repeated", given: failedRun(10, { endedMs: NOW - 10 * MINUTE }), expect: "settled" },
+  { name: "repeat: a run is not repeated when the repetition would have the same name, by a wrong clock", given: failedRun(10, { endedMs: NOW - 10 * MINUTE }), expect: "settled" },
   { name: "repeat: a repetition that is made within a minute is not late", given: failedRun(20, { atMs: NOW + 21 * MINUTE, endedMs: NOW + 10 * MINUTE, spec: { startingDeadlineSeconds: 1_200 } }), expect: "create-backup: createBackup nightly-20260101-122000" },
   { name: "repeat: only the latest run is repeated", given: failedRun(10, { more: [run(NOW + 5 * MINUTE)] }), expect: "settled" },
   { name: "repeat: Forbid: a repetition waits while a backup is running", given: failedRun(10, { more: [active] }), expect: "wait: await-backup" },

@@ -20,7 +20,7 @@ const AGENT_DEFAULTS = {
 };
 
 /**
- * Pod spec whose first container is etcd's, with the agent's defaults, and the EtcdCluster's pod template merged over them. A forbidden template is
+ * Pod spec with etcd's container as the first, with the agent's defaults, and the EtcdCluster's pod template merged over them. A forbidden template is
  * ignored as a whole, as for members.
  */
 export function memberSpec(cluster: EtcdCluster | undefined): PodSpec {

@@ -95,8 +95,8 @@ type ServiceSpec = NonNullable<Service["spec"]>;
 const OWN_FIELDS = ["trafficDistribution", "publishNotReadyAddresses", "externalIPs"];
 
 /**
- * Fields of a load balancer that a spec may choose and remove again. While none does, those that another client has set
- * stay. The annotation with the managed keys records which ones a spec has chosen. A load balancer class is immutable.
+ * Fields of a load balancer that a spec may choose and remove again; the class is immutable. While none does, those that
+ * another client has set stay. The annotation with the managed keys records which ones a spec has chosen.
  */
 const CHOICES = ["loadBalancerSourceRanges"] as const;
 
