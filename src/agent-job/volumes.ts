@@ -44,8 +44,8 @@ export const CREDENTIAL_KEYS: Readonly<
   Record<StoreLocation["store"], { must: readonly string[]; may: readonly string[] }>
 > = {
   s3: { must: ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], may: ["AWS_SESSION_TOKEN", "ca.crt"] },
-  gcs: { must: ["credentials.json"], may: [] },
-  azure: { must: [], may: ["AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"] },
+  gcs: { must: ["credentials.json"], may: ["ca.crt"] },
+  azure: { must: [], may: ["AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "ca.crt"] },
   volume: { must: [], may: [] },
 };
 export const TLS_KEYS: readonly string[] = ["ca.crt", "tls.crt", "tls.key"];
@@ -65,7 +65,7 @@ export function destinationVolumes(target: Target, template: JobPodTemplate): re
   const { location, credentials, claimName } = target;
   const hasIdentity = template?.spec?.serviceAccountName !== undefined;
   return [
-    ...(credentials === undefined ? [] : [credentialVolume(credentials, location.store)]),
+    ...(credentials === undefined ? [] : [credentialVolume(credentials, location.store, hasIdentity)]),
     ...(hasIdentity && location.store === "gcs" ? [identityVolume()] : []),
     ...(claimName === undefined ? [] : [claimVolume(claimName)]),
   ];
@@ -94,9 +94,14 @@ export function encryptionVolumes(
   return [secretVolume("encryption", MOUNTS.encryption, [{ name: key.name, items }])];
 }
 
-function credentialVolume({ secretName, isOptional }: Credentials, store: StoreLocation["store"]): Mounted {
+/** @param hasIdentity whether keys may be missing: then the Secret may have only the store's CA */
+function credentialVolume(
+  { secretName, isOptional }: Credentials,
+  store: StoreLocation["store"],
+  hasIdentity: boolean,
+): Mounted {
   const { must, may } = CREDENTIAL_KEYS[store];
-  const parts = [part(secretName, must, isOptional), part(secretName, may, true)];
+  const parts = [part(secretName, must, isOptional || hasIdentity), part(secretName, may, true)];
   // Without keys the kubelet would mount the whole Secret.
   const named = parts.filter(({ items }) => items.length > 0);
   return secretVolume("credentials", MOUNTS.credentials, named);

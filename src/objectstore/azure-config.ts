@@ -1,3 +1,4 @@
+import type { Agent } from "node:http";
 import {
   AnonymousCredential,
   BlobServiceClient,
@@ -8,12 +9,18 @@ import {
 import { AzureWorkloadIdentity } from "./azure-identity.ts";
 import type { CredentialsDirectory } from "./credentials.ts";
 import { StoreError } from "./error.ts";
+import type { HttpConnections } from "./http.ts";
+import { checkIdentityPath } from "./identity.ts";
 import type { AzureLocation } from "./location.ts";
 
 /** Azure credentials in a mounted Secret: one of the two. */
 export type AzureCredentials = { readonly key: string } | { readonly sasToken: string };
 
-export async function readAzureCredentials(directory: CredentialsDirectory): Promise<AzureCredentials> {
+const FILES = ["AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"];
+
+/** Undefined when the Secret has only `ca.crt`: then the pod's workload identity is used. */
+export async function readAzureCredentials(directory: CredentialsDirectory): Promise<AzureCredentials | undefined> {
+  if (await directory.hasOnlyCA(FILES)) return undefined;
   const key = await directory.read("AZURE_STORAGE_KEY");
   const sasToken = await directory.read("AZURE_STORAGE_SAS_TOKEN");
   if (key !== undefined && sasToken === undefined) return { key };
@@ -31,14 +38,25 @@ export function azureSecrets(credentials: AzureCredentials | undefined): string[
   return [credentials.sasToken, signature, encodeURIComponent(signature)];
 }
 
-export function azureContainer(location: AzureLocation, credentials: AzureCredentials | undefined): ContainerClient {
+/**
+ * @param ca the only trusted CAs, as PEM, also for the token service; by default those of the system
+ * @param connections used with `ca`, since the library's own know no CA of a Secret
+ */
+export function azureContainer(
+  location: AzureLocation,
+  credentials: AzureCredentials | undefined,
+  ca: string | undefined,
+  connections: HttpConnections,
+): ContainerClient {
   const { account, container } = location;
   const url = location.endpoint ?? `https://${account}.blob.core.windows.net`;
   // Retries are ours (patience.ts). The library respects HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
-  const options: StoragePipelineOptions = { retryOptions: { maxTries: 1 } };
+  const agent = new URL(url).protocol === "https:" ? connections.https : connections.http;
+  const options: Options = { retryOptions: { maxTries: 1 }, ...(ca === undefined ? {} : { agent }) };
   if (credentials === undefined) {
     needAzure(url);
-    return new BlobServiceClient(url, new AzureWorkloadIdentity(), options).getContainerClient(container);
+    checkIdentityPath(ca);
+    return new BlobServiceClient(url, new AzureWorkloadIdentity(ca), options).getContainerClient(container);
   }
   if ("sasToken" in credentials) {
     const service = new BlobServiceClient(`${url}?${credentials.sasToken}`, new AnonymousCredential(), options);
@@ -46,6 +64,11 @@ export function azureContainer(location: AzureLocation, credentials: AzureCreden
   }
   const credential = new StorageSharedKeyCredential(account, credentials.key);
   return new BlobServiceClient(url, credential, options).getContainerClient(container);
+}
+
+/** The library passes `agent` to its pipeline, although its own type of options lacks it. */
+interface Options extends StoragePipelineOptions {
+  readonly agent?: Agent;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { systemClock } from "#base/clock.ts";
 import { StoreError, type StoreReason } from "./error.ts";
-import { networkFailure, textOf } from "./failure.ts";
+import { networkFailure, reasonOfStatus, textOf } from "./failure.ts";
+import { bodyText, HttpConnections } from "./http.ts";
 
 // Workload identity: Azure's webhook mounts a token of the pod's service account and sets four variables; the token is
 // exchanged for one of Azure. Azure's own library does far more, includes a browser login, and is larger than this
@@ -12,18 +13,27 @@ const PUBLIC_CLOUD = "https://login.microsoftonline.com/";
 
 /** Implements TokenCredential of the store's library. */
 export class AzureWorkloadIdentity {
+  readonly #ca: string | undefined;
+
+  /** @param ca the only trusted CAs, as PEM; by default those of the system */
+  constructor(ca?: string) {
+    this.#ca = ca;
+  }
+
   /** The library caches the token until shortly before it expires. */
   async getToken(scopes: string | string[]): Promise<{ token: string; expiresOnTimestamp: number }> {
     const authority = authorityURL(variable("AZURE_TENANT_ID"));
     const file = variable("AZURE_FEDERATED_TOKEN_FILE");
     const form = new URLSearchParams({
       client_id: variable("AZURE_CLIENT_ID"),
-      client_assertion: await readFile(file, "utf8").catch((thrown) => failed("WrongCredentials", textOf(thrown))),
+      client_assertion: await readFile(file, "utf8").catch((thrown) =>
+        failed("WrongCredentials", textOf(thrown), thrown.code === "ENOENT"),
+      ),
       client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
       grant_type: "client_credentials",
       scope: [scopes].flat().join(" "),
     });
-    const answer = await ask(authority, form);
+    const answer = await ask(authority, form, this.#ca);
     return { token: answer.access_token, expiresOnTimestamp: systemClock.wallMs() + answer.expires_in * 1000 };
   }
 }
@@ -49,27 +59,41 @@ interface TokenAnswer {
   readonly expires_in: number;
 }
 
-async function ask(url: URL, form: URLSearchParams): Promise<TokenAnswer> {
+async function ask(url: URL, form: URLSearchParams, ca: string | undefined): Promise<TokenAnswer> {
+  // Directly, without a proxy. Redirects are not followed: the service account's token must reach no other host.
+  const connections = new HttpConnections(ca, false);
   try {
-    const response = await fetch(url, {
+    const answer = await connections.send(url, {
       method: "POST",
-      body: form,
-      redirect: "error", // The service account's token must reach no other host.
+      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+      body: form.toString(),
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    const answer = (await response.json()) as TokenAnswer & { error?: string; error_description?: string };
-    if (response.ok && typeof answer.access_token === "string") return answer;
-    const reason = response.status >= 500 ? "Unreachable" : "WrongCredentials";
-    // The description begins with a code explained in Azure's documentation, such as AADSTS700016.
-    return failed(
-      reason,
-      `${url.host} answered ${answer.error} (HTTP ${response.status}): ${answer.error_description}`,
-    );
+    return tokenIn(url, answer.statusCode ?? 0, await bodyText(answer));
   } catch (thrown) {
     if (thrown instanceof StoreError) throw thrown;
     const { reason, text } = networkFailure(thrown) ?? { reason: "Unreachable" as const, text: textOf(thrown) };
     return failed(reason, `${url.host}: ${text}`);
+  } finally {
+    connections.close();
   }
+}
+
+function tokenIn(url: URL, status: number, text: string): TokenAnswer {
+  let answer: Partial<TokenAnswer> & { readonly error?: string; readonly error_description?: string } = {};
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    // The page of a proxy or of a load balancer.
+  }
+  const { access_token, expires_in, error, error_description } = answer;
+  if (status === 200 && typeof access_token === "string" && typeof expires_in === "number") {
+    return { access_token, expires_in };
+  }
+  const passes = reasonOfStatus(status) === "Unreachable" || error === "temporarily_unavailable";
+  // The description begins with a code explained in Azure's documentation, such as AADSTS700016.
+  const said = error === undefined ? "" : ` ${error}: ${error_description}`;
+  return failed(passes ? "Unreachable" : "WrongCredentials", `${url.host} answered HTTP ${status}${said}`);
 }
 
 function variable(name: string): string {
@@ -81,6 +105,6 @@ function variable(name: string): string {
   );
 }
 
-function failed(reason: StoreReason, text: string): never {
-  throw new StoreError(reason, `the pod's workload identity: ${text}`);
+function failed(reason: StoreReason, text: string, mayPass = false): never {
+  throw new StoreError(reason, `the pod's workload identity: ${text}`, { mayPass });
 }

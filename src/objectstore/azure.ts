@@ -3,6 +3,7 @@ import { type AzureCredentials, azureContainer, azureSecrets } from "./azure-con
 import { azureAnswer } from "./azure-error.ts";
 import { AzureWriter, fromAzureMetadata, toAzureMetadata } from "./azure-writer.ts";
 import { translator } from "./failure.ts";
+import { HttpConnections } from "./http.ts";
 import { checkKey } from "./key.ts";
 import type { AzureLocation } from "./location.ts";
 import { Pages } from "./pages.ts";
@@ -13,13 +14,20 @@ import type { CallOptions, GetOptions, ObjectStore, PutOptions, StoredObject } f
 
 /** Azure Blob Storage: objects are block blobs. */
 export class AzureStore implements ObjectStore {
+  readonly #connections: HttpConnections;
   readonly #container: ContainerClient;
   readonly #place: string;
   readonly #requests: Requests;
 
-  /** @param credentials undefined: the pod's workload identity */
-  constructor(location: AzureLocation, credentials: AzureCredentials | undefined, patience: Patience) {
-    this.#container = azureContainer(location, credentials);
+  /** @param credentials undefined: the pod's workload identity @param ca see `azureContainer` */
+  constructor(
+    location: AzureLocation,
+    credentials: AzureCredentials | undefined,
+    ca: string | undefined,
+    patience: Patience,
+  ) {
+    this.#connections = new HttpConnections(ca);
+    this.#container = azureContainer(location, credentials, ca, this.#connections);
     this.#place = `container ${location.container} at ${location.endpoint ?? location.account}`;
     this.#requests = new Requests(patience, translator(azureSecrets(credentials), azureAnswer));
   }
@@ -112,7 +120,8 @@ export class AzureStore implements ObjectStore {
   }
 
   close(): Promise<void> {
-    return Promise.resolve(); // The library keeps its connections; Node closes them when idle.
+    this.#connections.close();
+    return Promise.resolve(); // The library keeps connections of its own; Node closes them when idle.
   }
 
   #what(verb: string, key: string): string {

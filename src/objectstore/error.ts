@@ -32,14 +32,17 @@ export type StoreReason =
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly reason: StoreReason;
+  /** Whether the platform may still provide what is missing, such as the token file of an identity. */
+  readonly mayPass: boolean;
 
-  constructor(reason: StoreReason, message: string, options: { cause?: unknown } = {}) {
+  constructor(reason: StoreReason, message: string, options: { cause?: unknown; mayPass?: boolean } = {}) {
     super(message, options);
     this.reason = reason;
+    this.mayPass = options.mayPass ?? false;
   }
 }
 
 /** Whether a retry may succeed without any change by a user. */
-export function isWorthAnotherTry(reason: StoreReason): boolean {
-  return reason === "Unreachable" || reason === "Timeout";
+export function isWorthAnotherTry({ reason, mayPass }: StoreError): boolean {
+  return reason === "Unreachable" || reason === "Timeout" || mayPass;
 }

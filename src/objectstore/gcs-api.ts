@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
-import { StoreError, type StoreReason } from "./error.ts";
+import type { StoreReason } from "./error.ts";
 import { type Answer, reasonOfStatus } from "./failure.ts";
 import type { GCSCredentials } from "./gcs-credentials.ts";
 import { GCSTokens } from "./gcs-token.ts";
-import { HttpConnections } from "./http.ts";
+import { bodyText, HttpConnections } from "./http.ts";
 import type { GCSLocation } from "./location.ts";
 
 // Google's JSON API, of which six calls are needed. Google's own library neither times out nor accepts a signal; only
@@ -46,12 +46,14 @@ export class GCSAPI {
   readonly #base: URL;
   readonly #isElsewhere: boolean;
   readonly #tokens: GCSTokens;
-  readonly #connections = new HttpConnections();
+  readonly #connections: HttpConnections;
 
-  constructor(location: GCSLocation, credentials: GCSCredentials | undefined) {
+  /** @param ca the only trusted CAs, as PEM, also for the token service; by default those of the system */
+  constructor(location: GCSLocation, credentials: GCSCredentials | undefined, ca: string | undefined) {
+    this.#connections = new HttpConnections(ca);
     this.#base = new URL(location.endpoint ?? PUBLIC);
     this.#isElsewhere = location.endpoint !== undefined;
-    this.#tokens = new GCSTokens(credentials);
+    this.#tokens = new GCSTokens(credentials, ca);
   }
 
   /** @param path relative to the root of the API. Example: `storage/v1/b/backups/o` */
@@ -78,7 +80,7 @@ export class GCSAPI {
     const answer = await this.#connections.send(url, request);
     const status = answer.statusCode ?? 0;
     if (status < 400) return answer;
-    const { reason, text } = answerOf(status, await textOf(answer));
+    const { reason, text } = answerOf(status, await bodyText(answer));
     const isForToken = !takesToken(url) && (status === 401 || status === 403);
     throw new GCSRefusal(status, { reason, text: isForToken ? `${text} (${NO_TOKEN})` : text });
   }
@@ -119,25 +121,7 @@ function answerOf(status: number, text: string): Answer {
   return { reason, text: `HTTP ${status}: ${message}` };
 }
 
-/**
- * Longest answer other than an object, in bytes: a page of 1,000 objects has 2 MB. If larger, a server can take that
- * much memory.
- */
-const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
-
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES)
-      throw new StoreError("Other", `the store answers more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
 /** Reads and parses a JSON answer. */
 export async function jsonOf<T>(answer: IncomingMessage): Promise<T> {
-  return JSON.parse(await textOf(answer)) as T;
+  return JSON.parse(await bodyText(answer)) as T;
 }

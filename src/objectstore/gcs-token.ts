@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
+import type { Agent } from "node:http";
 import {
   type AuthClient,
   Compute,
-  gaxios,
+  type gaxios,
   IdentityPoolClient,
   type IdentityPoolClientOptions,
   JWT,
@@ -10,8 +11,10 @@ import {
 } from "google-auth-library";
 import type { CredentialsDirectory } from "./credentials.ts";
 import { StoreError, type StoreReason } from "./error.ts";
-import { networkFailure } from "./failure.ts";
+import { networkFailure, reasonOfStatus } from "./failure.ts";
 import { type GCSCredentials, gcsCredentialsOf } from "./gcs-credentials.ts";
+import { HttpConnections } from "./http.ts";
+import { checkIdentityPath } from "./identity.ts";
 
 // The library's own search for an identity is not used. It also looks for a project, which is not needed: for that it
 // runs programs and waits many seconds for missing servers.
@@ -21,24 +24,30 @@ const SCOPES = ["https://www.googleapis.com/auth/devstorage.read_write"];
 
 const FILE = "credentials.json in the Secret with the credentials";
 
-export async function readGCSCredentials(directory: CredentialsDirectory): Promise<GCSCredentials> {
+/** Undefined when the Secret has only `ca.crt`: then the pod's own identity is used. */
+export async function readGCSCredentials(directory: CredentialsDirectory): Promise<GCSCredentials | undefined> {
+  if (await directory.hasOnlyCA(["credentials.json"])) return undefined;
   return gcsCredentialsOf(await directory.need("credentials.json"), FILE);
 }
 
 /** Requests tokens from Google, and caches each until shortly before it expires. */
 export class GCSTokens {
   readonly #credentials: GCSCredentials | undefined;
+  readonly #ca: string | undefined;
   #client: AuthClient | undefined;
 
-  /** @param credentials undefined: the pod's own, such as a workload identity */
-  constructor(credentials: GCSCredentials | undefined) {
-    this.#credentials = credentials;
+  /**
+   * @param credentials undefined: the pod's own, such as a workload identity
+   * @param ca the only trusted CAs, as PEM; by default those of the system
+   */
+  constructor(credentials: GCSCredentials | undefined, ca: string | undefined) {
+    [this.#credentials, this.#ca] = [credentials, ca];
   }
 
   /** Authorization headers. @throws StoreError */
   async headers(url: URL): Promise<Record<string, string>> {
     try {
-      this.#client ??= await clientOf(this.#credentials);
+      this.#client ??= await clientOf(this.#credentials, this.#ca);
       return Object.fromEntries(new Headers(await this.#client.getRequestHeaders(url)));
     } catch (thrown) {
       throw tokenError(thrown);
@@ -46,30 +55,51 @@ export class GCSTokens {
   }
 }
 
-async function clientOf(credentials: GCSCredentials | undefined): Promise<AuthClient> {
-  if (credentials === undefined) return await clientOfPod();
+async function clientOf(credentials: GCSCredentials | undefined, ca: string | undefined): Promise<AuthClient> {
+  if (credentials === undefined) return await clientOfPod(ca);
+  const options = ca === undefined ? {} : { transporterOptions: { agent: trusting(ca) } };
   switch (credentials.type) {
-    case "service_account":
-      return new JWT({ email: credentials.client_email, key: credentials.private_key, scopes: SCOPES });
-    case "authorized_user":
-      return new UserRefreshClient(credentials.client_id, credentials.client_secret, credentials.refresh_token);
-    case "external_account":
+    case "service_account": {
+      const { client_email: email, private_key: key } = credentials;
+      return new JWT({ email, key, scopes: SCOPES, ...options });
+    }
+    case "authorized_user": {
+      const { client_id: clientId, client_secret: clientSecret, refresh_token: refreshToken } = credentials;
+      return new UserRefreshClient({ clientId, clientSecret, refreshToken, ...options });
+    }
+    case "external_account": {
+      checkIdentityPath(ca);
       // The library's type requires more fields than the library uses.
-      return new IdentityPoolClient({ ...credentials, scopes: SCOPES } as unknown as IdentityPoolClientOptions);
+      const all = { ...credentials, scopes: SCOPES, ...options } as unknown as IdentityPoolClientOptions;
+      return new PoolClient(all);
+    }
   }
 }
 
+/** Uses the options of its connections also for the Security Token Service, for which the library forgets them. */
+class PoolClient extends IdentityPoolClient {
+  constructor(options: IdentityPoolClientOptions) {
+    super(options);
+    const service = this.stsCredential as unknown as { transporter: IdentityPoolClient["transporter"] };
+    service.transporter = this.transporter;
+  }
+}
+
+/** Connections with TLS, which all token services of Google require. */
+function trusting(ca: string): Agent {
+  return new HttpConnections(ca).https;
+}
+
 /** The pod's own credentials: a file named by the variable, or Google's metadata server. */
-async function clientOfPod(): Promise<AuthClient> {
+async function clientOfPod(ca: string | undefined): Promise<AuthClient> {
+  checkIdentityPath(ca);
   const path = process.env.GOOGLE_APPLICATION_CREDENTIALS;
   if (path === undefined || path === "") return new Compute({ scopes: SCOPES });
   const text = await readFile(path, "utf8").catch((thrown) => {
-    throw new StoreError(
-      "WrongCredentials",
-      `GOOGLE_APPLICATION_CREDENTIALS is ${path}, which cannot be read: ${thrown.code}`,
-    );
+    const message = `GOOGLE_APPLICATION_CREDENTIALS is ${path}, which cannot be read: ${thrown.code}`;
+    throw new StoreError("WrongCredentials", message, { mayPass: thrown.code === "ENOENT" });
   });
-  return await clientOf(gcsCredentialsOf(text, path));
+  return await clientOf(gcsCredentialsOf(text, path), ca);
 }
 
 /**
@@ -77,16 +107,43 @@ async function clientOfPod(): Promise<AuthClient> {
  */
 function tokenError(thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown;
-  const failure = (reason: StoreReason, text: string) =>
-    new StoreError(reason, `no token for Google Cloud Storage: ${text}`);
-  const answer = thrown instanceof gaxios.GaxiosError ? thrown.response : undefined;
+  const failure = (reason: StoreReason, text: string, mayPass = false) =>
+    new StoreError(reason, `no token for Google Cloud Storage: ${text}`, { mayPass });
+  const answer = answerOf(thrown);
   if (answer !== undefined) {
-    const { error, error_description } = (answer.data ?? {}) as Record<string, unknown>;
-    const text = [error, error_description].filter((each) => typeof each === "string").join(": ");
-    return failure(answer.status >= 500 ? "Unreachable" : "WrongCredentials", `HTTP ${answer.status}: ${text}`);
+    const { host, status } = answer;
+    const text = `HTTP ${status}${answer.text === "" ? "" : `: ${answer.text}`}`;
+    if (reasonOfStatus(status) === "Unreachable") return failure("Unreachable", text);
+    // Google knows the identity, which may not use the service account.
+    if (status === 403 && host.startsWith("iamcredentials")) return failure("AccessDenied", text);
+    // A metadata server answers so before it is ready, and for a node without a service account.
+    return failure("WrongCredentials", text, status === 404 && !host.endsWith(".googleapis.com"));
   }
   const network = networkFailure(thrown);
   if (network !== undefined) return failure(network.reason, network.text);
   // OpenSSL reports an invalid key with a code, without any part of the key.
-  return failure("WrongCredentials", thrown instanceof Error ? thrown.message : "the library gives no reason");
+  const text = thrown instanceof Error ? thrown.message : "the library gives no reason";
+  return failure("WrongCredentials", text, isMissingFile(thrown));
+}
+
+interface TokenAnswer {
+  readonly host: string;
+  readonly status: number;
+  readonly text: string;
+}
+
+/** The library copies the answer of the Security Token Service to an error of its own. */
+function answerOf(thrown: unknown): TokenAnswer | undefined {
+  if (!(thrown instanceof Error) || !("response" in thrown)) return undefined;
+  const { response } = thrown as gaxios.GaxiosError;
+  if (response === undefined) return undefined;
+  const { error, error_description } = (response.data ?? {}) as Record<string, unknown>;
+  // Google's other services have an object with a message.
+  const said = typeof error === "object" && error !== null && "message" in error ? error.message : error;
+  const text = [said, error_description].filter((each) => typeof each === "string").join(": ");
+  return { host: new URL(response.config.url).host, status: response.status, text };
+}
+
+function isMissingFile(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
 }

@@ -25,8 +25,14 @@ export class GCSStore implements ObjectStore {
   readonly #place: string;
   readonly #requests: Requests;
 
-  constructor(location: GCSLocation, credentials: GCSCredentials | undefined, patience: Patience) {
-    this.#api = new GCSAPI(location, credentials);
+  /** @param credentials undefined: the pod's own identity @param ca see `GCSAPI` */
+  constructor(
+    location: GCSLocation,
+    credentials: GCSCredentials | undefined,
+    ca: string | undefined,
+    patience: Patience,
+  ) {
+    this.#api = new GCSAPI(location, credentials, ca);
     this.#bucket = location.bucket;
     this.#place = `bucket ${location.bucket}${location.endpoint === undefined ? "" : ` at ${location.endpoint}`}`;
     const translate = translator(gcsSecrets(credentials), (thrown) =>

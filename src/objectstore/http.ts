@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { StoreError } from "./error.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -8,14 +9,17 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** Connections that are reused. `proxyEnv` makes Node respect HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
+/** Connections that are reused. */
 export class HttpConnections {
   readonly http: HttpAgent;
   readonly https: HttpsAgent;
 
-  /** @param ca the only trusted CAs, as PEM; by default those of the system */
-  constructor(ca?: string) {
-    const options = { keepAlive: true, proxyEnv: process.env };
+  /**
+   * @param ca the only trusted CAs, as PEM; by default those of the system
+   * @param usesProxy whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY count
+   */
+  constructor(ca?: string, usesProxy = true) {
+    const options = { keepAlive: true, ...(usesProxy ? { proxyEnv: process.env } : {}) };
     this.http = new HttpAgent(options);
     this.https = new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca }) });
   }
@@ -42,4 +46,23 @@ export class HttpConnections {
     this.http.destroy();
     this.https.destroy();
   }
+}
+
+/**
+ * Longest answer other than an object, in bytes: a page of 1,000 objects has 2 MB. If larger, a server can take that
+ * much memory.
+ */
+const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
+
+/** Reads an answer that is no object. */
+export async function bodyText(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES)
+      throw new StoreError("Other", `the store answers more than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }

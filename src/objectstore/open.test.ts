@@ -22,7 +22,7 @@ test("an optional Secret that does not exist leaves the pod's own identity to be
 });
 
 test("an incomplete or unmounted Secret fails, and the pod's own identity is not used", async () => {
-  for (const path of [mounted("other", "ca.crt"), join(folder, "nowhere")]) {
+  for (const path of [mounted("other", "ca.crt", "AWS_SESSION_TOKEN"), join(folder, "nowhere")]) {
     const opened = openStore(location, { credentialsDir: path });
     await expect(opened).rejects.toMatchObject({ reason: "WrongCredentials" });
   }

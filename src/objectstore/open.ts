@@ -22,21 +22,22 @@ export async function openStore(location: StoreLocation, options: OpenOptions = 
   checkLocation(location);
   const patience = options.patience ?? PATIENCE;
   const directory = await credentialsIn(options.credentialsDir);
+  const ca = await directory?.ca();
   switch (location.store) {
     case "s3": {
       const [{ S3Store }, { readS3Credentials }] = await Promise.all([import("./s3.ts"), import("./s3-config.ts")]);
-      return new S3Store(location, directory && (await readS3Credentials(directory)), patience);
+      return new S3Store(location, directory && (await readS3Credentials(directory)), ca, patience);
     }
     case "azure": {
       const [{ AzureStore }, { readAzureCredentials }] = await Promise.all([
         import("./azure.ts"),
         import("./azure-config.ts"),
       ]);
-      return new AzureStore(location, directory && (await readAzureCredentials(directory)), patience);
+      return new AzureStore(location, directory && (await readAzureCredentials(directory)), ca, patience);
     }
     case "gcs": {
       const [{ GCSStore }, { readGCSCredentials }] = await Promise.all([import("./gcs.ts"), import("./gcs-token.ts")]);
-      return new GCSStore(location, directory && (await readGCSCredentials(directory)), patience);
+      return new GCSStore(location, directory && (await readGCSCredentials(directory)), ca, patience);
     }
     case "volume": {
       const { VolumeStore } = await import("./volume.ts");

@@ -76,7 +76,7 @@ export class Requests {
         return answer;
       } catch (thrown) {
         const error = this.#translate(thrown, what);
-        if (!isWorthAnotherTry(error.reason)) {
+        if (!isWorthAnotherTry(error)) {
           this.#hasAnswered ||= error.reason !== "Aborted";
           throw error;
         }

@@ -58,7 +58,7 @@ export async function* read(
       throw new StoreError("Unreachable", `${what}: the store ended it ${end - at} bytes too early`);
     } catch (thrown) {
       // When no body was opened, `make` has already used all attempts.
-      if (opened === undefined || !(thrown instanceof StoreError) || !isWorthAnotherTry(thrown.reason)) throw thrown;
+      if (opened === undefined || !(thrown instanceof StoreError) || !isWorthAnotherTry(thrown)) throw thrown;
       if (requests.isGivenUp(sinceMs)) throw thrown;
     } finally {
       body.abort();

@@ -41,9 +41,6 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
 /** Reason and text of the server's answer, or of the library's own error. */
 export function s3Answer(thrown: unknown): Answer | undefined {
   if (!(thrown instanceof Error)) return undefined;
-  if (thrown.name === "CredentialsProviderError" || thrown.name === "TokenProviderError") {
-    return { reason: "WrongCredentials", text: thrown.message };
-  }
   const status = s3Status(thrown);
   if (!(thrown instanceof S3ServiceException)) {
     // The answer may be a load balancer's HTML page, which the library cannot parse.

@@ -28,7 +28,7 @@ function writer({
 } = {}) {
   let left = lost;
   const sent: { method: string; headers: Record<string, string> }[] = [];
-  const client = new S3Client(s3Config(location, { accessKeyId: "id", secretAccessKey: "key" }, PATIENCE));
+  const client = new S3Client(s3Config(location, { accessKeyId: "id", secretAccessKey: "key" }, undefined, PATIENCE));
   const send = (_next: unknown) => (args: { request?: unknown }) => {
     const request = args.request as (typeof sent)[number] & { query: Record<string, string> };
     sent.push(request);

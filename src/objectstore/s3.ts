@@ -25,9 +25,14 @@ export class S3Store implements ObjectStore {
   readonly #place: string;
   readonly #requests: Requests;
 
-  /** @param credentials undefined: the library's default, such as a web identity */
-  constructor(location: S3Location, credentials: S3Credentials | undefined, patience: Patience) {
-    this.#client = new S3Client(s3Config(location, credentials, patience));
+  /** @param credentials undefined: the pod's own identity, such as a web identity @param ca see `s3Config` */
+  constructor(
+    location: S3Location,
+    credentials: S3Credentials | undefined,
+    ca: string | undefined,
+    patience: Patience,
+  ) {
+    this.#client = new S3Client(s3Config(location, credentials, ca, patience));
     this.#bucket = location.bucket;
     this.#place = `bucket ${location.bucket}${location.endpoint === undefined ? "" : ` at ${location.endpoint}`}`;
     this.#requests = new Requests(patience, translator(s3Secrets(credentials), s3Answer));

@@ -287,3 +287,32 @@ describe("an attacker's endpoint", () => {
     expect(received).not.toContain(TOKEN);
   });
 });
+
+describe("an attacker's proxy with an attacker's CA in the Secret", () => {
+  const files = { "ca.crt": google.ca };
+  const refusal = /has ca\.crt, and the pod's identity is used through a proxy/;
+
+  test("gets no token of Google", async () => {
+    const before = google.requests.length;
+    for (const more of [{}, { "credentials.json": workloadIdentity(token.file) }]) {
+      expect(await ask(bucket, { ...files, ...more })).toMatch(refusal);
+    }
+    const credentials = join(credentialsDir({ "credentials.json": workloadIdentity(token.file) }), "credentials.json");
+    vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", credentials);
+    onTestFinished(() => void vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", ""));
+    expect(await ask(bucket, files)).toMatch(refusal);
+    expect(google.requests.slice(before)).toEqual([]);
+  });
+
+  test("gets no token of Azure and no web identity of AWS, also with a proxy in lower case letters", async () => {
+    const proxy = process.env.HTTPS_PROXY ?? "";
+    vi.stubEnv("HTTPS_PROXY", "");
+    vi.stubEnv("https_proxy", proxy);
+    onTestFinished(() => {
+      vi.stubEnv("https_proxy", "");
+      vi.stubEnv("HTTPS_PROXY", proxy);
+    });
+    expect(await ask({ store: "azure", account: "victim", container: "backups" }, files)).toMatch(refusal);
+    expect(await ask({ store: "s3", bucket: "backups", region: "eu-west-1" }, files)).toMatch(refusal);
+  });
+});

@@ -14,6 +14,7 @@ import { AZURE_ACCESS, startAzurite } from "#kit/servers/azurite.ts";
 import { startForwardProxy } from "#kit/servers/forward-proxy.ts";
 import { newServerTLS } from "#kit/servers/server-tls.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
+import { azureTokenAnswer } from "#kit/servers/token-services.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, read } from "./bodies.ts";
 import { BRISK, never, openPlace, type Place, refused } from "./contract.ts";
@@ -107,22 +108,6 @@ test("Azure: a missing container is reported as NoSuchBucket, for every call", a
   expect(await refused(store.delete("a", OPTIONS))).toBe("NoSuchBucket");
 });
 
-/** An unsigned token: Azurite checks only its claims. */
-function bearerToken(): string {
-  const nowS = Math.floor(Date.now() / 1000);
-  const claims = {
-    aud: "https://storage.azure.com",
-    iss: "https://sts.windows.net/tests/",
-    nbf: nowS - 60,
-    iat: nowS - 60,
-  };
-  const parts = [
-    { alg: "none", typ: "JWT" },
-    { ...claims, exp: nowS + 3600 },
-  ];
-  return `${parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.unsigned`;
-}
-
 test("Azure: the pod's workload identity is accepted, and errors with it are reported", async () => {
   const known = getCACertificates("default");
   const subjects = credentialsDir({ token: "token of the service account" });
@@ -134,10 +119,9 @@ test("Azure: the pod's workload identity is accepted, and errors with it are rep
     });
     request.on("end", () => {
       const isKnown = new URLSearchParams(form).get("client_assertion") === "token of the service account";
-      const answer = isKnown
-        ? { access_token: bearerToken(), token_type: "Bearer", expires_in: 3600 }
-        : { error: "invalid_client", error_description: "AADSTS700211: no matching federated identity" };
-      response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" }).end(JSON.stringify(answer));
+      const refusal = { error: "invalid_client", error_description: "AADSTS700211: no matching federated identity" };
+      const answer = isKnown ? azureTokenAnswer() : JSON.stringify(refusal);
+      response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" }).end(answer);
     });
   });
   await new Promise<void>((done) => login.listen(0, "127.0.0.1", done));

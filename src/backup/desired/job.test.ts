@@ -298,10 +298,11 @@ describe("the agent's task", () => {
 describe("the agent's pod:", () => {
   test.each([
     [{}, ["s3/AWS_ACCESS_KEY_ID -> /run/agent/credentials/AWS_ACCESS_KEY_ID", "s3/AWS_SECRET_ACCESS_KEY -> /run/agent/credentials/AWS_SECRET_ACCESS_KEY", "s3/AWS_SESSION_TOKEN -> /run/agent/credentials/AWS_SESSION_TOKEN?", "s3/ca.crt -> /run/agent/credentials/ca.crt?"]],
+    [{ podTemplate: { spec: { serviceAccountName: "sa" } } }, ["s3/AWS_ACCESS_KEY_ID -> /run/agent/credentials/AWS_ACCESS_KEY_ID?", "s3/AWS_SECRET_ACCESS_KEY -> /run/agent/credentials/AWS_SECRET_ACCESS_KEY?", "s3/AWS_SESSION_TOKEN -> /run/agent/credentials/AWS_SESSION_TOKEN?", "s3/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ destination: { s3: { bucket: "bb" } } }, []],
-    [{ destination: { gcs: { bucket: "bb", credentials: { secretName: "g" } } } }, ["g/credentials.json -> /run/agent/credentials/credentials.json"]],
-    [{ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }, ["a/AZURE_STORAGE_KEY -> /run/agent/credentials/AZURE_STORAGE_KEY?", "a/AZURE_STORAGE_SAS_TOKEN -> /run/agent/credentials/AZURE_STORAGE_SAS_TOKEN?"]],
-    [{ destination: { url: { template: "gs://bb/k" } } }, ["etcd-backup-credentials/credentials.json -> /run/agent/credentials/credentials.json?"]],
+    [{ destination: { gcs: { bucket: "bb", credentials: { secretName: "g" } } } }, ["g/credentials.json -> /run/agent/credentials/credentials.json", "g/ca.crt -> /run/agent/credentials/ca.crt?"]],
+    [{ destination: { azure: { account: "acc", container: "con", credentials: { secretName: "a" } } } }, ["a/AZURE_STORAGE_KEY -> /run/agent/credentials/AZURE_STORAGE_KEY?", "a/AZURE_STORAGE_SAS_TOKEN -> /run/agent/credentials/AZURE_STORAGE_SAS_TOKEN?", "a/ca.crt -> /run/agent/credentials/ca.crt?"]],
+    [{ destination: { url: { template: "gs://bb/k" } } }, ["etcd-backup-credentials/credentials.json -> /run/agent/credentials/credentials.json?", "etcd-backup-credentials/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ ...EXTERNAL, destination: { volume: { claimName: "c" } } }, ["tls/ca.crt -> /run/agent/source-tls/ca.crt?", "tls/tls.crt -> /run/agent/source-tls/tls.crt?", "tls/tls.key -> /run/agent/source-tls/tls.key?", "root/ETCD_USERNAME -> /run/agent/source-auth/ETCD_USERNAME", "root/ETCD_PASSWORD -> /run/agent/source-auth/ETCD_PASSWORD"]],
     [{ destination: { volume: { claimName: "c" } }, encryption: { keySecretRef: { name: "k", key: "mine" } } }, ["k/mine -> /run/agent/encryption/key"]],
   ])("mounts only the needed keys of Secrets for %j", (spec, files) => expect(filesOf(made(spec))).toEqual(files)); // biome-ignore format: a table

@@ -4,6 +4,7 @@ import { createServer } from "node:https";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { vi } from "vitest";
 import { startForwardProxy } from "./forward-proxy.ts";
+import { leadTo } from "./names.ts";
 import { newServerTLS } from "./server-tls.ts";
 
 const STORAGE = "storage.googleapis.com";
@@ -17,13 +18,17 @@ export interface GoogleRequest {
   readonly body: string;
 }
 
-/**
- * Hosts of googleapis.com, simulated on loopback. HTTPS_PROXY leads there, and this process trusts their certificate.
- */
+/** Hosts of googleapis.com, simulated on loopback. */
 export interface GoogleCloud {
   readonly requests: readonly GoogleRequest[];
   /** Value for HTTPS_PROXY. */
   readonly proxyURL: string;
+  /** The CA of their certificate, as PEM. */
+  readonly ca: string;
+  /** Port of all hosts. */
+  readonly port: number;
+  /** Called for each request for a token; undefined: the token of the tests, or a refusal. */
+  instead: (asked: GoogleRequest) => TokenAnswer | undefined;
   stop(): Promise<void>;
 }
 
@@ -32,12 +37,22 @@ export interface GoogleOptions {
   readonly known: string;
   /** Port of a server that simulates the store. By default the store is empty. */
   readonly storagePort?: number;
+  /** An address of loopback where the hosts listen at port 443. By default HTTPS_PROXY leads to another port. */
+  readonly address?: string;
+  /** Whether this process trusts the CA of the hosts, as it does by default. */
+  readonly isTrusted?: boolean;
+}
+
+export interface TokenAnswer {
+  readonly status: number;
+  readonly body: string;
 }
 
 /** The access token that it issues. */
 export const GOOGLE_TOKEN = "token-of-the-tests";
 
-export async function startGoogleCloud({ known, storagePort }: GoogleOptions): Promise<GoogleCloud> {
+export async function startGoogleCloud(options: GoogleOptions): Promise<GoogleCloud> {
+  const { known, storagePort, address, isTrusted = true } = options;
   const requests: GoogleRequest[] = [];
   const tls = await newServerTLS(HOSTS);
   const server = createServer(
@@ -45,29 +60,38 @@ export async function startGoogleCloud({ known, storagePort }: GoogleOptions): P
     async (incoming, response) => {
       const [host = "", path = ""] = [incoming.headers.host, incoming.url];
       const body = await textOf(incoming);
-      requests.push({ host, path, authorization: incoming.headers.authorization, body });
+      const asked = { host, path, authorization: incoming.headers.authorization, body };
+      requests.push(asked);
+      const instead = host === STORAGE ? undefined : cloud.instead(asked);
+      if (instead !== undefined) return void response.writeHead(instead.status).end(instead.body);
       if (host !== STORAGE) return void answerToken(response, new URLSearchParams(body), known);
       if (storagePort === undefined) return void json(response, 404, { error: { message: "Not Found" } });
       forward(incoming, body, storagePort, response);
     },
   );
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  await new Promise<void>((done) => server.listen(address === undefined ? 0 : 443, address ?? "127.0.0.1", done));
   const { port } = server.address() as { port: number };
   const proxy = await startForwardProxy(Object.fromEntries(HOSTS.map((host) => [`${host}:443`, port])));
   const before = getCACertificates("default");
-  setDefaultCACertificates([...before, tls.ca]);
-  vi.stubEnv("HTTPS_PROXY", proxy.url);
-  return {
+  if (isTrusted) setDefaultCACertificates([...before, tls.ca]);
+  if (address === undefined) vi.stubEnv("HTTPS_PROXY", proxy.url);
+  else leadTo(address, HOSTS);
+  const cloud: GoogleCloud = {
     requests,
     proxyURL: proxy.url,
+    ca: tls.ca,
+    port,
+    instead: () => undefined,
     async stop() {
       vi.unstubAllEnvs();
+      vi.restoreAllMocks();
       setDefaultCACertificates(before);
       await proxy.stop();
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
     },
   };
+  return cloud;
 }
 
 function answerToken(response: ServerResponse, form: URLSearchParams, known: string): void {
