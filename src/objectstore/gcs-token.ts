@@ -57,7 +57,8 @@ export class GCSTokens {
 
 async function clientOf(credentials: GCSCredentials | undefined, ca: string | undefined): Promise<AuthClient> {
   if (credentials === undefined) return await clientOfPod(ca);
-  const options = ca === undefined ? {} : { transporterOptions: { agent: trusting(ca) } };
+  const agent = ca === undefined ? {} : { agent: trusting(ca) };
+  const options = { transporterOptions: { retryConfig: { retry: 0 }, ...agent } }; // Retries are ours (patience.ts).
   switch (credentials.type) {
     case "service_account": {
       const { client_email: email, private_key: key } = credentials;

@@ -54,6 +54,27 @@ test("retries: a request to a store that never answered has five attempts, with 
   }
 });
 
+test("retries: what the platform may still provide is awaited like a store that never answered", async () => {
+  const attemptsOf = async (mayPass: boolean) => {
+    const clock = new FakeClock();
+    const requests = new Requests(
+      PATIENCE,
+      translator([], () => undefined),
+      clock,
+    );
+    let attempts = 0;
+    const made = requests.make("put a", 60_000, never, () => {
+      attempts += 1;
+      return Promise.reject(new StoreError("WrongCredentials", "no token file", { mayPass }));
+    });
+    const ended = made.catch((thrown: StoreError) => thrown.reason);
+    await clock.advance(3_600_000);
+    return [await ended, attempts];
+  };
+  expect(await attemptsOf(true)).toEqual(["WrongCredentials", 5]);
+  expect(await attemptsOf(false)).toEqual(["WrongCredentials", 1]);
+});
+
 test("retries: an attempt that hangs ends at its deadline, and is retried", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["hangs", "ok"]);
   expect({ outcome, attempts }).toEqual({ outcome: "ok", attempts: 2 });

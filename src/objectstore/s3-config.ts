@@ -49,7 +49,7 @@ export function s3Config(
     region: location.region ?? process.env.AWS_REGION ?? DEFAULT_REGION,
     ...(location.endpoint === undefined ? { followRegionRedirects: true } : { endpoint: location.endpoint }),
     forcePathStyle: location.pathStyle ?? false,
-    credentials: credentials ?? podIdentity,
+    credentials: credentials ?? podIdentity(),
     requestHandler: {
       connectionTimeout: connectMs,
       httpAgent: connections.http,

@@ -15,29 +15,32 @@ type Provider = Extract<NonNullable<S3ClientConfig["credentials"]>, (...args: ne
 /** Properties of the client, such as its region and connections, which the token service uses, too. */
 type Caller = Parameters<Provider>[0];
 
-/** Signs with the pod's identity. @throws StoreError */
-export const podIdentity: Provider = async (caller) => {
-  try {
-    return await source()(caller);
-  } catch (thrown) {
-    const { reason, text, mayPass = false } = failureOf(thrown);
-    throw new StoreError(reason, `the pod's identity at Amazon: ${text}`, { mayPass });
-  }
-};
+/** Signs with the pod's identity; see `failureOf` for its StoreErrors. */
+export function podIdentity(): Provider {
+  const find = source();
+  return async (caller) => {
+    try {
+      return await find(caller);
+    } catch (thrown) {
+      const { reason, text, mayPass = false } = failureOf(thrown);
+      throw new StoreError(reason, `the pod's identity at Amazon: ${text}`, { mayPass });
+    }
+  };
+}
 
+/** Retries are ours (patience.ts). */
 function source(): (caller: Caller) => ReturnType<Provider> {
   const { env } = process;
   const isSet = (...names: readonly string[]) => names.some((name) => (env[name] ?? "") !== "");
-  if (isSet("AWS_ACCESS_KEY_ID", "AWS_PROFILE")) return search;
-  if (isSet("AWS_WEB_IDENTITY_TOKEN_FILE") && isSet("AWS_ROLE_ARN")) return webIdentity;
-  if (isSet("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) return containerIdentity;
-  return search;
+  if (isSet("AWS_ACCESS_KEY_ID", "AWS_PROFILE")) return defaultProvider();
+  if (isSet("AWS_WEB_IDENTITY_TOKEN_FILE") && isSet("AWS_ROLE_ARN")) {
+    return fromTokenFile({ clientConfig: { maxAttempts: 1 } });
+  }
+  if (isSet("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
+    return async () => await fromHttp({ maxRetries: 0 })();
+  }
+  return defaultProvider();
 }
-
-// Retries are ours (patience.ts).
-const search = defaultProvider();
-const webIdentity = fromTokenFile({ clientConfig: { maxAttempts: 1 } });
-const containerIdentity = () => fromHttp({ maxRetries: 0 })();
 
 type Failure = Answer & { readonly mayPass?: boolean };
 

@@ -43,7 +43,7 @@ export interface GoogleOptions {
   readonly isTrusted?: boolean;
 }
 
-export interface TokenAnswer {
+interface TokenAnswer {
   readonly status: number;
   readonly body: string;
 }
@@ -63,7 +63,10 @@ export async function startGoogleCloud(options: GoogleOptions): Promise<GoogleCl
       const asked = { host, path, authorization: incoming.headers.authorization, body };
       requests.push(asked);
       const instead = host === STORAGE ? undefined : cloud.instead(asked);
-      if (instead !== undefined) return void response.writeHead(instead.status).end(instead.body);
+      if (instead !== undefined) {
+        const headers = { "content-type": instead.body.startsWith("{") ? "application/json" : "text/html" };
+        return void response.writeHead(instead.status, headers).end(instead.body);
+      }
       if (host !== STORAGE) return void answerToken(response, new URLSearchParams(body), known);
       if (storagePort === undefined) return void json(response, 404, { error: { message: "Not Found" } });
       forward(incoming, body, storagePort, response);
