@@ -20,6 +20,10 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   OutOfRangeInput: "InvalidLocation",
   InvalidUri: "InvalidLocation",
   AccountIsDisabled: "AccessDenied",
+  // A policy, a legal hold or a lease protects the blob from deletion.
+  BlobImmutableDueToPolicy: "AccessDenied",
+  BlobImmutableDueToLegalHold: "AccessDenied",
+  LeaseIdMissing: "AccessDenied",
 };
 
 /** Reason and text of the store's answer, or of the failed request. */

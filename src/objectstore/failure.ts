@@ -7,6 +7,8 @@ import { StoreError, type StoreReason } from "./error.ts";
 export interface Answer {
   readonly reason: StoreReason;
   readonly text: string;
+  /** See StoreError. */
+  readonly mayPass?: boolean;
 }
 
 /** Node's codes for a server that refuses or drops connections. */
@@ -87,9 +89,9 @@ export function translator(
 ): (thrown: unknown, what: string) => StoreError {
   return (thrown, what) => {
     if (thrown instanceof StoreError) return thrown;
-    const { reason, text } = answerOf(thrown) ??
-      networkFailure(thrown) ?? { reason: "Other" as const, text: textOf(thrown) };
-    return new StoreError(reason, `${what}: ${redacted(text, secrets).slice(0, LONGEST_TEXT)}`);
+    const other: Answer = { reason: "Other", text: textOf(thrown) };
+    const { reason, text, mayPass = false } = answerOf(thrown) ?? networkFailure(thrown) ?? other;
+    return new StoreError(reason, `${what}: ${redacted(text, secrets).slice(0, LONGEST_TEXT)}`, { mayPass });
   };
 }
 

@@ -1,4 +1,5 @@
 import { S3ServiceException } from "@aws-sdk/client-s3";
+import { systemClock } from "#base/clock.ts";
 import type { StoreReason } from "./error.ts";
 import { type Answer, reasonOfStatus } from "./failure.ts";
 
@@ -17,7 +18,6 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   InvalidToken: "WrongCredentials",
   InvalidSecurity: "WrongCredentials",
   XAdminUserNotFound: "WrongCredentials",
-  RequestTimeTooSkewed: "WrongCredentials",
   AuthorizationHeaderMalformed: "InvalidLocation",
   PermanentRedirect: "InvalidLocation",
   InvalidBucketName: "InvalidLocation",
@@ -25,6 +25,7 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   InvalidRequest: "InvalidLocation",
   KeyTooLongError: "InvalidLocation",
   XMinioInvalidObjectName: "InvalidLocation",
+  ObjectLocked: "AccessDenied",
   XMinioStorageFull: "NoSpace",
   QuotaExceeded: "NoSpace",
   // A concurrent write or delete of the same key.
@@ -47,8 +48,38 @@ export function s3Answer(thrown: unknown): Answer | undefined {
     if (status === undefined || status < 400) return undefined;
     return { reason: reasonOfStatus(status), text: `HTTP ${status} with a body that is not XML` };
   }
-  const reason = REASONS[thrown.name] ?? reasonOfStatus(status);
+  if (thrown.name === "RequestTimeTooSkewed") return wrongClock(thrown);
+  // MinIO's code for an object under a lock is that of any invalid request.
+  const isLocked = thrown.name === "InvalidRequest" && /\bWORM\b/.test(thrown.message);
+  const reason = isLocked ? "AccessDenied" : (REASONS[thrown.name] ?? reasonOfStatus(status));
   return { reason, text: `${thrown.name}${status === undefined ? "" : ` (HTTP ${status})`}: ${thrown.message}` };
+}
+
+/** The times are in the answer. Without them the library takes the store's from a header. */
+interface Skewed {
+  readonly RequestTime?: string;
+  readonly ServerTime?: string;
+  readonly $metadata: { readonly clockSkewCorrected?: boolean };
+}
+
+function wrongClock(thrown: S3ServiceException): Answer {
+  const { RequestTime, ServerTime, $metadata } = thrown as unknown as Skewed;
+  const s = Math.round(
+    (msOf(ServerTime ?? headerOf(thrown, "date")) - (msOf(RequestTime) || systemClock.wallMs())) / 1000,
+  );
+  const by = Number.isNaN(s) ? "" : `: it is ${Math.abs(s)} s ${s < 0 ? "ahead of" : "behind"} the store's clock`;
+  const text = `RequestTimeTooSkewed (HTTP 403): the clock of the pod's node is wrong${by}. Correct the node's time`;
+  // The library signs the next request with the store's time, if it knows that.
+  return { reason: "WrongCredentials", text, mayPass: $metadata.clockSkewCorrected === true };
+}
+
+/** Milliseconds since 1970, of a time as in headers, ISO 8601 or its short form `20260101T120000Z`; else NaN. */
+function msOf(time = ""): number {
+  return Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
+}
+
+function headerOf({ $response }: S3ServiceException, name: string): string | undefined {
+  return ($response?.headers as Readonly<Record<string, string>> | undefined)?.[name];
 }
 
 /** HTTP status of the answer that caused this error. The library sets it even when it cannot parse the answer. */

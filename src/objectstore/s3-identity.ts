@@ -42,12 +42,10 @@ function source(): (caller: Caller) => ReturnType<Provider> {
   return defaultProvider();
 }
 
-type Failure = Answer & { readonly mayPass?: boolean };
-
 /** Codes of Amazon's token service with a status below 500 for a failure that passes. */
 const PASSING = /^(?:IDPCommunicationError|Throttling|TooManyRequests|RequestLimitExceeded|ServiceUnavailable)/;
 
-function failureOf(thrown: unknown): Failure {
+function failureOf(thrown: unknown): Answer {
   const network = networkFailure(thrown);
   if (network !== undefined) return network;
   if (!(thrown instanceof Error)) return { reason: "Other", text: textOf(thrown) };
@@ -59,7 +57,7 @@ function failureOf(thrown: unknown): Failure {
   return agentFailure(thrown);
 }
 
-function tokenServiceFailure({ name, message }: Error, status: number): Failure {
+function tokenServiceFailure({ name, message }: Error, status: number): Answer {
   // A validation error repeats the token.
   const text = `${name} (HTTP ${status})${name === "ValidationError" ? "" : `: ${message}`}`;
   const passes = status >= 500 || status === 429 || PASSING.test(name);
@@ -67,7 +65,7 @@ function tokenServiceFailure({ name, message }: Error, status: number): Failure 
 }
 
 /** Failures of the node's agent, for which the library has only a text, and of the whole search. */
-function agentFailure(thrown: Error): Failure {
+function agentFailure(thrown: Error): Answer {
   const { Code, Message } = thrown as { readonly Code?: string; readonly Message?: string };
   const detail = [Code, Message].filter((each) => each !== undefined).join(": ");
   const text = detail === "" ? thrown.message : `${thrown.message}, ${detail}`;

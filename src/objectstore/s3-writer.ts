@@ -83,7 +83,7 @@ export class S3Writer implements Writer {
   async part({ index, bytes }: Part, signal: AbortSignal): Promise<void> {
     const part = { ...this.#upload(), PartNumber: index + 1, Body: bytes, ContentMD5: md5Of(bytes) };
     const { ETag = "" } = await this.#make(this.#sendMs(bytes), signal, (abortSignal) =>
-      this.#client.send(new UploadPartCommand(part), { abortSignal }),
+      this.#whileBegun(this.#client.send(new UploadPartCommand(part), { abortSignal })),
     );
     this.#tags[index] = ETag;
   }
@@ -95,10 +95,26 @@ export class S3Writer implements Writer {
     await this.#make(this.#requests.patience.commitMs, signal, (abortSignal) => {
       asked += 1;
       return this.#unlessThere(abortSignal, (condition) =>
-        this.#client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition }), { abortSignal }),
+        this.#whileBegun(
+          this.#client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition }), { abortSignal }),
+        ),
       );
     });
     if (asked > 1) await this.#shown(signal);
+  }
+
+  /**
+   * Names an upload that the store has lost. A repeated completion may get that answer, too: `put` then looks whether
+   * the object is there.
+   */
+  async #whileBegun<T>(sent: Promise<T>): Promise<T> {
+    try {
+      return await sent;
+    } catch (thrown) {
+      if (!(thrown instanceof Error) || thrown.name !== "NoSuchUpload") throw thrown;
+      const message = `${this.#what}: the store no longer has the upload (NoSuchUpload); a lifecycle rule or another client may have ended it`;
+      throw new StoreError("Other", message);
+    }
   }
 
   /**

@@ -18,7 +18,7 @@ export interface Dialect {
   /** Phases that this store has. */
   readonly phases: readonly Phase[];
   /** The store's own answer when it is too busy. */
-  readonly busy: Exclude<Instead, "reset">;
+  readonly busy: Exclude<Instead, string>;
 }
 
 /** Requests that an outage swallows: more than twice the attempts of a request to a store that never answered. */

@@ -1,5 +1,5 @@
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { type Asked, startAnsweringProxy } from "#kit/servers/answering-proxy.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
 import { S3_ACCESS, startVersitygw } from "#kit/servers/versitygw.ts";
@@ -99,4 +99,56 @@ test("S3 without conditional writes: an object is stored unless one exists when 
   expect(refusals).toBe(7); // once for each write that was not refused before
   await Promise.all([store.close(), other.close()]);
   await proxy.stop();
+});
+
+const NO_SUCH_UPLOAD =
+  "<Error><Code>NoSuchUpload</Code><Message>The specified multipart upload does not exist.</Message></Error>";
+
+describe("S3 that no longer knows a multipart upload", () => {
+  const options = { signal: never };
+  const lost = { status: 404, headers: { "content-type": "application/xml" }, body: NO_SUCH_UPLOAD };
+
+  test("after a completion whose answer was lost: the object is there, and the write succeeds", async () => {
+    const proxy = await startAnsweringProxy(server.port);
+    let completions = 0;
+    proxy.instead = (asked) => {
+      if (phaseOf(asked) !== "commit") return undefined;
+      return ++completions === 1 ? "lost" : lost;
+    };
+    const store = await openPlace(await placeAt(proxy.port), BRISK);
+    const bytes = bytesOf(20 * MIB);
+    expect(await store.put("large", bodyOf(bytes), options)).toEqual({ bytes: bytes.length });
+    expect(completions).toBe(2);
+    expect((await read(store.get("large", options))).equals(bytes)).toBe(true);
+    await store.close();
+    await proxy.stop();
+  });
+
+  test.each(["part", "commit"] as const)("at the %s: the message says so, and there is no object", async (phase) => {
+    const proxy = await startAnsweringProxy(server.port);
+    proxy.instead = (asked) => (phaseOf(asked) === phase ? lost : undefined);
+    const store = await openPlace(await placeAt(proxy.port), BRISK);
+    const put = store.put("large", bodyOf(bytesOf(20 * MIB)), options);
+    await expect(put).rejects.toThrow(/the store no longer has the upload \(NoSuchUpload\)/);
+    expect(await refused(put)).toBe("Other");
+    expect(await store.head("large", options)).toBeUndefined();
+    await store.close();
+    await proxy.stop();
+  });
+
+  test("at the commit, while the key has an object of another writer: the write fails, and that object stays", async () => {
+    const proxy = await startAnsweringProxy(server.port);
+    const place = await placeAt(proxy.port);
+    const [store, other] = [await openPlace(place, BRISK), await openPlace(place, BRISK)];
+    const theirs = bytesOf(7);
+    proxy.instead = (asked) => (phaseOf(asked) === "commit" ? lost : undefined);
+    async function* overtaken() {
+      await other.put("large", bodyOf(theirs), options);
+      yield* bodyOf(bytesOf(20 * MIB));
+    }
+    expect(await refused(store.put("large", overtaken(), options))).toBe("Other");
+    expect((await read(store.get("large", options))).equals(theirs)).toBe(true);
+    await Promise.all([store.close(), other.close()]);
+    await proxy.stop();
+  });
 });

@@ -7,9 +7,10 @@ export interface Asked {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** An answer in place of the server's, or a connection that breaks. */
+/** An answer in place of the server's, a connection that breaks before or after the server has done its work. */
 export type Instead =
   | "reset"
+  | "lost"
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string };
 
 /** An HTTP proxy on loopback that answers some requests itself. */
@@ -26,12 +27,13 @@ export async function startAnsweringProxy(targetPort: number): Promise<Answering
     incoming.on("error", () => response.destroy());
     const instead = proxy.instead({ method, url: new URL(url, "http://proxy"), headers });
     if (instead === "reset") return void incoming.socket.resetAndDestroy();
-    if (instead !== undefined) {
+    if (instead !== undefined && instead !== "lost") {
       incoming.resume();
       response.writeHead(instead.status, instead.headers);
       return void response.end(method === "HEAD" ? undefined : instead.body);
     }
     const sent = request({ port: targetPort, host: "127.0.0.1", method, path: url, headers }, (answer) => {
+      if (instead === "lost") return void answer.resume().on("end", () => incoming.socket.resetAndDestroy());
       response.writeHead(answer.statusCode ?? 0, answer.headers);
       answer.on("error", () => response.destroy());
       answer.pipe(response);
