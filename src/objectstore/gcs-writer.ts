@@ -8,6 +8,9 @@ import type { Metadata } from "./store.ts";
 /** Google requires a multiple of 256 KiB. */
 const PART_BYTES = 8 * 1024 ** 2;
 
+/** Answers for a session that does not exist any more. */
+const GONE = [404, 410];
+
 /**
  * Resumable upload of an object: bytes are sent in order to a session, and the object exists after the last ones.
  * Before a retry, the session is asked how many bytes it has.
@@ -101,11 +104,11 @@ export class GCSWriter implements Writer {
   async #put(range: string, body: Uint8Array | undefined, signal: AbortSignal): Promise<number | "done"> {
     if (this.#session === undefined) throw new StoreError("Other", `${this.#what}: no upload has begun`);
     const headers = { "content-range": range };
-    const answer = await this.#api.request(this.#session, {
-      method: "PUT",
-      headers,
-      body: body ?? new Uint8Array(),
-      signal,
+    const request = { method: "PUT", headers, body: body ?? new Uint8Array(), signal } as const;
+    const answer = await this.#api.request(this.#session, request).catch((thrown: unknown) => {
+      if (!(thrown instanceof GCSRefusal) || !GONE.includes(thrown.status)) throw thrown;
+      const message = `${this.#what}: the store no longer has the upload (HTTP ${thrown.status}); it may have expired`;
+      throw new StoreError("Other", message);
     });
     answer.resume(); // Read to the end, so that the connection can be reused.
     const status = answer.statusCode;

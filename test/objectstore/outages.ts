@@ -26,9 +26,13 @@ const OUTAGE_REQUESTS = 12;
 
 const PAGE = `<html>\r\n<head><title>503 Service Temporarily Unavailable</title></head>\r\n<body>\r\n<center><h1>503</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>`;
 
-/** What a client receives during an outage: the store's own answer, a load balancer's page, or a broken connection. */
+/**
+ * What a client receives during an outage. First the answer to a request that the store has carried out is lost. Then
+ * comes the store's own answer, a load balancer's page, nothing at all, or a broken connection.
+ */
 function absences({ busy }: Dialect): readonly Instead[] {
   return [
+    "lost",
     busy,
     { status: 503, headers: { "content-type": "text/html" }, body: PAGE },
     { status: 429, headers: { "retry-after": "1" }, body: "Too Many Requests" },
