@@ -9,6 +9,6 @@ export function checkIdentityPath(ca: string | undefined): void {
   if (ca === undefined || (process.env.HTTPS_PROXY || process.env.https_proxy || "") === "") return;
   throw new StoreError(
     "WrongCredentials",
-    "the Secret with the credentials has ca.crt, and the pod's identity is used through a proxy: with that CA the proxy could read the identity's token. Leave out ca.crt or the proxy, or put keys into the Secret",
+    "the Secret with the credentials has ca.crt, and the pod's identity is used through a proxy. With that CA the proxy could read the identity's token. Leave out ca.crt or the proxy, or put keys into the Secret",
   );
 }

@@ -17,8 +17,8 @@ import { BRISK, never, openPlace, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
-// `ca.crt` in the Secret, for stores and token services whose certificates a private CA has signed. Nothing else in
-// this process trusts that CA.
+// `ca.crt` in the Secret, for stores and token services with certificates of a private CA. Nothing else in this process
+// trusts that CA.
 
 const OPTIONS = { signal: never };
 const token = mountToken("known");

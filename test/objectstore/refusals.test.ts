@@ -88,7 +88,7 @@ describe("a deletion that the store forbids is AccessDenied, with the store's wo
   });
 });
 
-describe("a node whose clock is wrong, at S3:", () => {
+describe("a wrong clock of the node, at S3:", () => {
   const skewed = (more: string, headers: Readonly<Record<string, string>> = {}): Reply => {
     const reply = xml(403, "RequestTimeTooSkewed", "The difference is too large.", more);
     return { ...reply, headers: { ...reply.headers, ...headers } };
@@ -107,7 +107,7 @@ describe("a node whose clock is wrong, at S3:", () => {
       /clock of the pod's node is wrong: it is 3600 s ahead of the store's clock/,
     ],
     ["unknown by how much", "<ServerTime>soon</ServerTime>", /clock of the pod's node is wrong\. Correct/],
-  ])("%s is told", async (_what, more, says) => {
+  ])("%s is in the message", async (_what, more, says) => {
     const { reason, message } = await outcomeOf(
       s3,
       () => skewed(more),

@@ -108,7 +108,7 @@ describe("S3 that no longer knows a multipart upload", () => {
   const options = { signal: never };
   const lost = { status: 404, headers: { "content-type": "application/xml" }, body: NO_SUCH_UPLOAD };
 
-  test("after a completion whose answer was lost: the object is there, and the write succeeds", async () => {
+  test("after a completion with a lost answer: the object is there, and the write succeeds", async () => {
     const proxy = await startAnsweringProxy(server.port);
     let completions = 0;
     proxy.instead = (asked) => {
@@ -124,7 +124,7 @@ describe("S3 that no longer knows a multipart upload", () => {
     await proxy.stop();
   });
 
-  test.each(["part", "commit"] as const)("at the %s: the message says so, and there is no object", async (phase) => {
+  test.each(["part", "commit"] as const)("at the %s: the message names that, and there is no object", async (phase) => {
     const proxy = await startAnsweringProxy(server.port);
     proxy.instead = (asked) => (phaseOf(asked) === phase ? lost : undefined);
     const store = await openPlace(await placeAt(proxy.port), BRISK);

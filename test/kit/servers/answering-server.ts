@@ -17,7 +17,7 @@ export interface Reply {
   readonly body?: string;
 }
 
-/** A server on loopback whose answers a test chooses. */
+/** A server on loopback. A test chooses its answers. */
 export interface AnsweringServer {
   readonly port: number;
   readonly received: readonly Received[];
