@@ -1,6 +1,7 @@
+import { isEmpty } from "#api/meaning.ts";
 import { DEFAULT_CREDENTIALS_SECRET } from "#api/names.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
-import { objectURL, parseObjectURL, type StoreLocation } from "#objectstore/location.ts";
+import { objectURL, parseObjectURL, type S3Storage, type StoreLocation } from "#objectstore/location.ts";
 
 // The store, and the key, of the object of a backup or restore.
 
@@ -38,7 +39,8 @@ export function targetAt(
 ): Target | string {
   if (s3 !== undefined) {
     const { bucket, endpoint, region, pathStyle } = s3;
-    return remote({ store: "s3", bucket, pathStyle, ...given({ endpoint, region }) }, keyFor(s3.prefix), s3);
+    const location = { store: "s3", bucket, pathStyle, ...given({ endpoint, region }), ...storageOf(s3) } as const;
+    return remote(location, keyFor(s3.prefix), s3);
   }
   if (gcs !== undefined) {
     const { bucket, endpoint } = gcs;
@@ -56,6 +58,18 @@ export function targetAt(
   }
   if (url !== undefined) return atURL(url);
   return "spec.destination is empty; it must have exactly one of s3, gcs, azure, volume and url";
+}
+
+/** How the objects are stored. Only the given fields, and nothing if there is none. */
+function storageOf(s3: NonNullable<EtcdBackupSpec["destination"]["s3"]>): { readonly storage?: S3Storage } {
+  const { serverSideEncryption, kmsKeyID, storageClass, tags } = s3;
+  const storage: S3Storage = {
+    ...(serverSideEncryption === undefined ? {} : { serverSideEncryption }),
+    ...(kmsKeyID === undefined ? {} : { kmsKeyID }),
+    ...(storageClass === undefined ? {} : { storageClass }),
+    ...(tags === undefined || isEmpty(tags) ? {} : { tags }),
+  };
+  return Object.keys(storage).length === 0 ? {} : { storage };
 }
 
 type Remote = Exclude<StoreLocation, { readonly store: "volume" }>;

@@ -26,6 +26,16 @@ const destination = z.discriminatedUnion("store", [
     endpoint,
     region: z.optional(word),
     pathStyle: z.optional(z.boolean()),
+    storage: z.optional(
+      z.strictObject({
+        serverSideEncryption: z.optional(z.enum(["AES256", "aws:kms"])),
+        kmsKeyID: z.optional(word),
+        storageClass: z.optional(
+          z.enum(["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "REDUCED_REDUNDANCY"]),
+        ),
+        tags: z.optional(z.record(z.string(), z.string())),
+      }),
+    ),
   }),
   z.strictObject({ store: z.literal("gcs"), bucket: word, endpoint }),
   z.strictObject({ store: z.literal("azure"), account: word, container: word, endpoint }),

@@ -33,6 +33,40 @@ test.each([
     },
   ],
   [
+    {
+      s3: {
+        bucket: "bb",
+        serverSideEncryption: "aws:kms",
+        kmsKeyID: "alias/k",
+        storageClass: "STANDARD_IA",
+        tags: { team: "shop" },
+      },
+    },
+    {
+      location: {
+        store: "s3",
+        bucket: "bb",
+        pathStyle: false,
+        storage: {
+          serverSideEncryption: "aws:kms",
+          kmsKeyID: "alias/k",
+          storageClass: "STANDARD_IA",
+          tags: { team: "shop" },
+        },
+      },
+      key: KEY,
+      url: `s3://bb/${KEY}?s3ForcePathStyle=false`,
+    },
+  ],
+  [
+    { s3: { bucket: "bb", tags: {} } },
+    {
+      location: { store: "s3", bucket: "bb", pathStyle: false },
+      key: KEY,
+      url: `s3://bb/${KEY}?s3ForcePathStyle=false`,
+    },
+  ],
+  [
     { s3: { bucket: "bb" } },
     {
       location: { store: "s3", bucket: "bb", pathStyle: false },

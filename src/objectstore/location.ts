@@ -12,6 +12,22 @@ export interface S3Location {
   readonly region?: string;
   /** The bucket is in the path, `https://server/bucket/key`, instead of the host name. */
   readonly pathStyle?: boolean;
+  /** For new objects; no part of the URL. */
+  readonly storage?: S3Storage;
+}
+
+/** How S3 stores new objects. */
+export interface S3Storage {
+  readonly serverSideEncryption?: "AES256" | "aws:kms";
+  readonly kmsKeyID?: string;
+  readonly storageClass?:
+    | "STANDARD"
+    | "STANDARD_IA"
+    | "ONEZONE_IA"
+    | "INTELLIGENT_TIERING"
+    | "GLACIER_IR"
+    | "REDUCED_REDUNDANCY";
+  readonly tags?: Readonly<Record<string, string>>;
 }
 
 export interface GCSLocation {

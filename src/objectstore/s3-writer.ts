@@ -4,10 +4,12 @@ import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   PutObjectCommand,
+  type PutObjectCommandInput,
   type S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { StoreError } from "./error.ts";
+import type { S3Storage } from "./location.ts";
 import type { Part } from "./parts.ts";
 import { type Attempt, type Requests, sendMs } from "./patience.ts";
 import { PUT_ID, type Writer } from "./put.ts";
@@ -22,10 +24,27 @@ const MOST_PARTS = 9_500;
 /** Amazon advises to abort an upload more than once, and may confirm each abort. */
 const MOST_ABORTS = 3;
 
-interface NewObject {
+export interface NewObject extends StorageFields {
   readonly Bucket: string;
   readonly Key: string;
   readonly Metadata: Record<string, string>;
+}
+
+type StorageFields = Pick<PutObjectCommandInput, "ServerSideEncryption" | "SSEKMSKeyId" | "StorageClass" | "Tagging">;
+
+/** Fields of the requests that begin an object. */
+export function storageFields({
+  serverSideEncryption,
+  kmsKeyID,
+  storageClass,
+  tags = {},
+}: S3Storage = {}): StorageFields {
+  return {
+    ...(serverSideEncryption === undefined ? {} : { ServerSideEncryption: serverSideEncryption }),
+    ...(kmsKeyID === undefined ? {} : { SSEKMSKeyId: kmsKeyID }),
+    ...(storageClass === undefined ? {} : { StorageClass: storageClass }),
+    ...(Object.keys(tags).length === 0 ? {} : { Tagging: new URLSearchParams(tags).toString() }),
+  };
 }
 
 /** Upload of an object to S3, multipart unless it fits into one part. */

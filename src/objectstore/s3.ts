@@ -15,13 +15,14 @@ import { PUT_ID, put, putIDOf } from "./put.ts";
 import { type Opened, read, replaced } from "./read.ts";
 import { type S3Credentials, s3Config, s3Secrets } from "./s3-config.ts";
 import { s3Answer, s3Status } from "./s3-error.ts";
-import { S3Writer } from "./s3-writer.ts";
+import { S3Writer, storageFields } from "./s3-writer.ts";
 import type { CallOptions, GetOptions, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
 /** Amazon S3 and compatible stores. */
 export class S3Store implements ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;
+  readonly #storage: ReturnType<typeof storageFields>;
   readonly #place: string;
   readonly #requests: Requests;
 
@@ -34,6 +35,7 @@ export class S3Store implements ObjectStore {
   ) {
     this.#client = new S3Client(s3Config(location, credentials, ca, patience));
     this.#bucket = location.bucket;
+    this.#storage = storageFields(location.storage);
     this.#place = `bucket ${location.bucket}${location.endpoint === undefined ? "" : ` at ${location.endpoint}`}`;
     this.#requests = new Requests(patience, translator(s3Secrets(credentials), s3Answer));
   }
@@ -41,7 +43,8 @@ export class S3Store implements ObjectStore {
   async put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<{ bytes: number }> {
     const what = this.#what("put", key);
     return await put(what, body, options, this.#requests.patience, (putID) => {
-      const object = { Bucket: this.#bucket, Key: key, Metadata: { ...options.metadata, [PUT_ID]: putID } };
+      const Metadata = { ...options.metadata, [PUT_ID]: putID };
+      const object = { Bucket: this.#bucket, Key: key, Metadata, ...this.#storage };
       const { expectedBytes } = options;
       const there = {
         putID: async (signal: AbortSignal) => {

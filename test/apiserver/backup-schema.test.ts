@@ -49,6 +49,14 @@ function template(text: string): object {
   return to({ url: { template: text } });
 }
 
+function tags(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, "v"]));
+}
+
+function kms(kmsKeyID: string): object {
+  return to({ s3: { bucket: "bb", serverSideEncryption: "aws:kms", kmsKeyID } });
+}
+
 function labelled(key: string): object {
   return { ...from(SOURCE), podTemplate: { metadata: { labels: { [key]: "a" } } } };
 }
@@ -76,8 +84,11 @@ describe("is accepted:", () => {
     })],
     ["every field of S3", to({ s3: {
       bucket: "backups", prefix: "shop/orders", endpoint: "http://10.0.0.1:9000", region: "eu-west-1", pathStyle: true,
-      credentials: { secretName: "s3" },
+      credentials: { secretName: "s3" }, serverSideEncryption: "aws:kms", kmsKeyID: "k".repeat(512),
+      storageClass: "GLACIER_IR", tags: { ["k".repeat(128)]: "v".repeat(256), "a b": "" },
     } })],
+    ["S3 with the store's own encryption", to({ s3: { bucket: "backups", serverSideEncryption: "AES256" } })],
+    ["ten tags", to({ s3: { bucket: "backups", tags: tags(10) } })],
     ["Google Cloud Storage", to({ gcs: { bucket: "backups", credentials: { secretName: "gcs" } } })],
     ["Azure Blob Storage", to({ azure: { account: "mine", container: "$root", endpoint: "http://10.0.0.1:10000/mine" } })],
     ["a volume", to({ volume: { claimName: "backups", path: "a.b/c" } })],
@@ -130,6 +141,23 @@ describe("is refused with the field, the value and what is allowed:", () => {
       to({ ...DESTINATION, gcs: { bucket: "b2" } }),
       ["exactly one of s3, gcs, azure, volume and url"],
     ],
+    ["another encryption", to({ s3: { bucket: "bb", serverSideEncryption: "none" } }), ["AES256", "aws:kms"]],
+    ["a key of KMS without its encryption", to({ s3: { bucket: "bb", kmsKeyID: "k" } }), ["must be aws:kms"]],
+    [
+      "a key of KMS with another encryption",
+      to({ s3: { bucket: "bb", kmsKeyID: "k", serverSideEncryption: "AES256" } }),
+      ["with kmsKeyID, serverSideEncryption must be aws:kms"],
+    ],
+    ["an empty key of KMS", kms(""), ["kmsKeyID", "at least 1 chars"]],
+    ["a key of KMS that is too long", kms("k".repeat(513)), ["kmsKeyID"]],
+    ["a key of KMS with a space", kms("a b"), ["kmsKeyID is a b; it must be the ID"]],
+    ["a class to thaw", to({ s3: { bucket: "bb", storageClass: "GLACIER" } }), ["STANDARD_IA"]],
+    ["eleven tags", to({ s3: { bucket: "bb", tags: tags(11) } }), ["tags", "10"]],
+    ["a tag without a key", to({ s3: { bucket: "bb", tags: { "": "v" } } }), ["keys of tags must have 1 to 128"]],
+    ["a long key of a tag", to({ s3: { bucket: "bb", tags: { ["k".repeat(129)]: "" } } }), ["keys of tags must have"]],
+    ["a long tag", to({ s3: { bucket: "bb", tags: { k: "v".repeat(257) } } }), ["256"]],
+    ["a tag of Amazon's", to({ s3: { bucket: "bb", tags: { "aws:k": "v" } } }), ["not begin with aws:"]],
+    ["a tag with a line break", to({ s3: { bucket: "bb", tags: { k: "a\nb" } } }), ["letters, digits, spaces"]],
     ["an invalid bucket", to({ s3: { bucket: "a/b" } }), ["bucket is a/b; it must be 2 to 222 letters"]],
     [
       "a prefix with ..",

@@ -18,7 +18,7 @@ const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
     /[.](image|etcd|monitoring|metadata|podTemplate|proxy|securityContext)$/,
     "without values in it every default stays",
   ],
-  [/[.](labels|annotations|extraArgs|limits|requests|matchLabels|nodeSelector)$/, "an empty map adds nothing"],
+  [/[.](labels|annotations|extraArgs|limits|requests|matchLabels|nodeSelector|tags)$/, "an empty map adds nothing"],
   [
     /[.](pullSecrets|imagePullSecrets|tolerations|extraNames|matchExpressions|values|except)$/,
     "an empty list adds nothing",

@@ -101,6 +101,40 @@ test("S3 without conditional writes: an object is stored unless one exists when 
   await proxy.stop();
 });
 
+test("S3: encryption, class and tags are in the requests that begin an object, and in no other", async () => {
+  const proxy = await startAnsweringProxy(server.port);
+  const sent = new Map<Phase, Record<string, unknown>>();
+  const NAMES = ["server-side-encryption", "server-side-encryption-aws-kms-key-id", "storage-class", "tagging"];
+  proxy.instead = (asked) => {
+    sent.set(phaseOf(asked), Object.fromEntries(NAMES.map((name) => [name, asked.headers[`x-amz-${name}`]])));
+    if (phaseOf(asked) === "whole") return { status: 200, headers: { etag: '"a"' } };
+    if (phaseOf(asked) !== "begin") return undefined;
+    const body = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>";
+    return { status: 200, headers: { "content-type": "application/xml" }, body };
+  };
+  const { location, ...rest } = await placeAt(proxy.port);
+  const storage = {
+    serverSideEncryption: "aws:kms",
+    kmsKeyID: "alias/backups",
+    storageClass: "STANDARD_IA",
+    tags: { team: "shop & co", empty: "" },
+  } as const;
+  const store = await openPlace({ ...rest, location: { ...(location as S3Location), storage } }, BRISK);
+  await store.put("small", bodyOf(bytesOf(5)), { signal: never });
+  await refused(store.put("large", bodyOf(bytesOf(20 * MIB)), { signal: never })); // The server knows no such upload.
+  const wanted = Object.fromEntries(
+    NAMES.map((name, at) => [name, ["aws:kms", "alias/backups", "STANDARD_IA", "team=shop+%26+co&empty="][at]]),
+  );
+  const none = Object.fromEntries(NAMES.map((name) => [name, undefined]));
+  expect(Object.fromEntries(sent)).toMatchObject({ look: none, whole: wanted, begin: wanted, part: none });
+  await store.close();
+  const plain = await openPlace({ ...rest, location }, BRISK);
+  await plain.put("plain", bodyOf(bytesOf(5)), { signal: never });
+  expect(sent.get("whole")).toEqual(none);
+  await plain.close();
+  await proxy.stop();
+});
+
 const NO_SUCH_UPLOAD =
   "<Error><Code>NoSuchUpload</Code><Message>The specified multipart upload does not exist.</Message></Error>";
 

@@ -70,6 +70,65 @@ export const s3Schema = z.object({
   credentials: credentials("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN and ca.crt if needed"),
 });
 
+/** Limit of Amazon, for objects. */
+const MAX_TAGS = 10;
+const MAX_TAG_KEY_LENGTH = 128;
+const MAX_TAG_VALUE_LENGTH = 256;
+/** An ARN has up to 2,048 characters; those of keys are shorter. */
+const MAX_KMS_KEY_LENGTH = 512;
+
+/** Letters, digits, spaces and signs that Amazon permits in tags. */
+const TAG = "^[A-Za-z0-9 _.:/=+@-]*$";
+
+/** A restore reads objects, however they are stored. */
+const s3DestinationSchema = s3Schema
+  .extend({
+    serverSideEncryption: z
+      .enum(["AES256", "aws:kms"])
+      .optional()
+      .describe("How the store encrypts the objects. Without it as the bucket is set up."),
+    kmsKeyID: z
+      .string()
+      .min(1)
+      .max(MAX_KMS_KEY_LENGTH)
+      .meta({
+        "x-kubernetes-validations": [
+          {
+            rule: "self.matches('^[A-Za-z0-9:/_-]+$')",
+            messageExpression: "'kmsKeyID is ' + self + '; it must be the ID, the ARN or the alias of a key'",
+            message: "kmsKeyID must be the ID, the ARN or the alias of a key",
+          },
+        ],
+      })
+      .optional()
+      .describe("Key of AWS KMS, for aws:kms. Without it the key of the account for S3."),
+    storageClass: z
+      .enum(["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "REDUCED_REDUNDANCY"])
+      .optional()
+      .describe("Storage class of the objects. Without it that of the store. Classes that must be thawed are refused."),
+    tags: z
+      .record(z.string(), z.string().max(MAX_TAG_VALUE_LENGTH))
+      .meta({
+        maxProperties: MAX_TAGS,
+        "x-kubernetes-validations": [
+          {
+            rule: `self.all(key, key != '' && key.size() <= ${MAX_TAG_KEY_LENGTH} && !key.startsWith('aws:') && key.matches('${TAG}') && self[key].matches('${TAG}'))`,
+            message: `keys of tags must have 1 to ${MAX_TAG_KEY_LENGTH} characters and not begin with aws:, and tags may have letters, digits, spaces and _ . : / = + @ -`,
+          },
+        ],
+      })
+      .optional()
+      .describe("Tags of the objects. They need the right s3:PutObjectTagging."),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "!has(self.kmsKeyID) || (has(self.serverSideEncryption) && self.serverSideEncryption == 'aws:kms')",
+        message: "with kmsKeyID, serverSideEncryption must be aws:kms",
+      },
+    ],
+  });
+
 export const gcsSchema = z.object({
   bucket: bucketSchema.describe("Name of the bucket, which must exist."),
   prefix: prefixSchema,
@@ -130,7 +189,7 @@ const KINDS = ["s3", "gcs", "azure", "volume", "url"];
 
 export const destinationSchema = z
   .object({
-    s3: s3Schema.optional().describe("Amazon S3, or a compatible server."),
+    s3: s3DestinationSchema.optional().describe("Amazon S3, or a compatible server."),
     gcs: gcsSchema.optional().describe("Google Cloud Storage."),
     azure: azureSchema.optional().describe("Azure Blob Storage."),
     volume: volumeSchema.optional().describe("A volume of Kubernetes."),

@@ -1580,6 +1580,37 @@ export const SHAPES = {
         "required": [
          "secretName"
         ]
+       },
+       "serverSideEncryption": {
+        "type": "string",
+        "enum": [
+         "AES256",
+         "aws:kms"
+        ]
+       },
+       "kmsKeyID": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 512
+       },
+       "storageClass": {
+        "type": "string",
+        "enum": [
+         "STANDARD",
+         "STANDARD_IA",
+         "ONEZONE_IA",
+         "INTELLIGENT_TIERING",
+         "GLACIER_IR",
+         "REDUCED_REDUNDANCY"
+        ]
+       },
+       "tags": {
+        "type": "object",
+        "maxProperties": 10,
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 256
+        }
        }
       },
       "required": [
@@ -2185,6 +2216,37 @@ export const SHAPES = {
             "required": [
              "secretName"
             ]
+           },
+           "serverSideEncryption": {
+            "type": "string",
+            "enum": [
+             "AES256",
+             "aws:kms"
+            ]
+           },
+           "kmsKeyID": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 512
+           },
+           "storageClass": {
+            "type": "string",
+            "enum": [
+             "STANDARD",
+             "STANDARD_IA",
+             "ONEZONE_IA",
+             "INTELLIGENT_TIERING",
+             "GLACIER_IR",
+             "REDUCED_REDUNDANCY"
+            ]
+           },
+           "tags": {
+            "type": "object",
+            "maxProperties": 10,
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 256
+            }
            }
           },
           "required": [
