@@ -113,7 +113,7 @@ const s3DestinationSchema = s3Schema
         "x-kubernetes-validations": [
           {
             rule: `self.all(key, key != '' && key.size() <= ${MAX_TAG_KEY_LENGTH} && !key.startsWith('aws:') && key.matches('${TAG}') && self[key].matches('${TAG}'))`,
-            message: `keys of tags must have 1 to ${MAX_TAG_KEY_LENGTH} characters and not begin with aws:, and tags may have letters, digits, spaces and _ . : / = + @ -`,
+            message: `keys of tags must have 1 to ${MAX_TAG_KEY_LENGTH} characters and not begin with aws:. Tags may have letters, digits, spaces and _ . : / = + @ -`,
           },
         ],
       })
