@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { attempt, backup, ON_VOLUME, overTls, removal, verification, verified } from "#kit/snapshots/etcd-backup.ts";
+import {
+  attempt,
+  backup,
+  ON_VOLUME,
+  overTls,
+  removal,
+  verification,
+  verified,
+  withProxy,
+} from "#kit/snapshots/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 // When both rules could decide, the first one does: the order is part of each rule.
@@ -18,6 +27,15 @@ const minutes = (snapshot: BackupSnapshot, count: number) => ({
   ...snapshot,
   takenAtMs: snapshot.takenAtMs + count * 60_000,
 });
+
+/** A backup that ended a day ago and is being verified. */
+const endedADayAgo = minutes(
+  {
+    ...verified({ status: { completionTime: "2026-01-01T12:00:00Z", objectKey: "k" } }),
+    ...{ taking: attempt(backup(), "succeeded"), verifying: verification(verified(), "running") },
+  },
+  24 * 60,
+);
 
 const pairs: { first: string; second: string; so: string; given: BackupSnapshot }[] = [
   {
@@ -118,6 +136,21 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     second: "create-job",
     so: "no more backups run than may",
     given: backup({ stage: "new", with: { running: BUSY } }),
+  },
+  {
+    first: "delete-object",
+    second: "end-pod",
+    so: "no verification is tried again for an EtcdBackup that is being deleted",
+    given: {
+      ...backup({ ...going, stage: "new", status: { ...MADE, phase: "Completed" } }),
+      verifying: withProxy(verification(verified(), "failed", { verify: [1, "killed"] })),
+    },
+  },
+  {
+    first: "await-verification",
+    second: "clear-jobs",
+    so: "a person can read the logs of the backup while it is verified",
+    given: endedADayAgo,
   },
 ];
 
