@@ -3,6 +3,7 @@ import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  ListMultipartUploadsCommand,
   PutObjectCommand,
   type PutObjectCommandInput,
   type S3Client,
@@ -23,6 +24,9 @@ const MOST_PARTS = 9_500;
 
 /** Amazon advises to abort an upload more than once, and may confirm each abort. */
 const MOST_ABORTS = 3;
+
+/** Number of uploads of earlier attempts that are ended at most: a Job has five pods. */
+const MOST_ENDED = 20;
 
 export interface NewObject extends StorageFields {
   readonly Bucket: string;
@@ -120,6 +124,25 @@ export class S3Writer implements Writer {
       );
     });
     if (asked > 1) await this.#shown(signal);
+    await this.#endOthers(signal);
+  }
+
+  /**
+   * Ends uploads of the same key that earlier attempts have left: their parts would be paid for until a lifecycle rule
+   * ends them. None of them can become the object any more. Without the permission, or in an outage, they stay.
+   */
+  async #endOthers(signal: AbortSignal): Promise<void> {
+    const { Bucket, Key } = this.#object;
+    try {
+      await this.#requests.once(this.#what, this.#requests.patience.answerMs, signal, async (abortSignal) => {
+        const list = new ListMultipartUploadsCommand({ Bucket, Prefix: Key, MaxUploads: MOST_ENDED });
+        const { Uploads = [] } = await this.#client.send(list, { abortSignal });
+        for (const { UploadId } of Uploads.filter((each) => each.Key === Key))
+          await this.#client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }), { abortSignal });
+      });
+    } catch {
+      signal.throwIfAborted();
+    }
   }
 
   /**

@@ -1,4 +1,4 @@
-import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
+import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Asked, startAnsweringProxy } from "#kit/servers/answering-proxy.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
@@ -15,6 +15,13 @@ const server = await startVersitygw();
 afterAll(() => server.stop());
 
 const credentials = credentialsDir({ AWS_ACCESS_KEY_ID: S3_ACCESS.id, AWS_SECRET_ACCESS_KEY: `${S3_ACCESS.secret}\n` });
+const client = new S3Client({
+  endpoint: `http://127.0.0.1:${server.port}`,
+  region: "us-east-1",
+  forcePathStyle: true,
+  credentials: { accessKeyId: S3_ACCESS.id, secretAccessKey: S3_ACCESS.secret },
+});
+afterAll(() => client.destroy());
 let count = 0;
 let last = "";
 
@@ -30,18 +37,13 @@ storeContract("S3", () => ({
   partBytes: 8 * MIB,
   secrets: [S3_ACCESS.id, S3_ACCESS.secret],
   place: () => placeAt(server.port),
-  async unfinished() {
-    const client = new S3Client({
-      endpoint: `http://127.0.0.1:${server.port}`,
-      region: "us-east-1",
-      forcePathStyle: true,
-      credentials: { accessKeyId: S3_ACCESS.id, secretAccessKey: S3_ACCESS.secret },
-    });
-    const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: last }));
-    client.destroy();
-    return Uploads.map(({ Key = "" }) => Key);
-  },
+  unfinished,
 }));
+
+async function unfinished(): Promise<readonly string[]> {
+  const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket: last }));
+  return Uploads.map(({ Key = "" }) => Key);
+}
 
 networkContract("S3", () => server.port, placeAt);
 
@@ -68,6 +70,27 @@ outageContract(
 
 const NOT_IMPLEMENTED =
   "<Error><Code>NotImplemented</Code><Message>A header implies functionality that is not implemented.</Message></Error>";
+
+test("S3: uploads of earlier attempts are ended once the object is stored, and those of other keys are not", async () => {
+  const store = await openPlace(await placeAt(server.port));
+  for (const Key of ["a/db", "a/db", "a/db.other"])
+    await client.send(new CreateMultipartUploadCommand({ Bucket: last, Key }));
+  await store.put("a/db", bodyOf(bytesOf(9 * MIB)), { signal: never });
+  expect(await unfinished()).toEqual(["a/db.other"]);
+  await store.close();
+});
+
+test("S3 without the permission to list uploads: the object is stored, and uploads of earlier attempts stay", async () => {
+  const proxy = await startAnsweringProxy(server.port);
+  proxy.instead = ({ method, url }) =>
+    method === "GET" && url.searchParams.has("uploads") ? { status: 403, headers: {}, body: "" } : undefined;
+  const store = await openPlace(await placeAt(proxy.port));
+  await client.send(new CreateMultipartUploadCommand({ Bucket: last, Key: "a/db" }));
+  await store.put("a/db", bodyOf(bytesOf(9 * MIB)), { signal: never });
+  expect(await unfinished()).toEqual(["a/db"]);
+  await store.close();
+  await proxy.stop();
+});
 
 test("S3 without conditional writes: an object is stored unless one exists when the write begins", async () => {
   const proxy = await startAnsweringProxy(server.port);
