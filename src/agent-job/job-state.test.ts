@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { endPodOf } from "#agent-job/endings.ts";
 import {
   attempted,
+  endedAtMs,
   hasEnded,
   idleSince,
   isReportDue,
@@ -40,6 +41,24 @@ describe("with a container that a webhook added and that keeps running,", () => 
     const seen = at(1);
     expect([stateOf(seen), reportOf(seen), workingPod(seen)]).toEqual(["active", FULL, undefined]);
     expect(endPodOf([undefined, seen])?.step.pod).toBe(seen.pods[0]);
+  });
+
+  test("the attempt has failed at once when a retry cannot help, and the pod with its report stays", () => {
+    const seen = at(2);
+    expect([stateOf(seen), reportOf(seen), endedAtMs(seen)]).toEqual([
+      "failed",
+      FULL,
+      Date.parse("2026-01-01T11:59:57Z"),
+    ]);
+    expect([endPodOf([seen]), isToBeStopped(seen)]).toEqual([undefined, true]);
+    expect(endedAtMs(at(0))).toBe(Date.parse("2026-01-01T11:59:57Z"));
+    expect(endedAtMs({ job, pods: [running] })).toBeNaN();
+  });
+
+  test("the attempt has succeeded with its agent, also when the Job has failed by its deadline afterwards", () => {
+    const [lingering] = at(0).pods;
+    const late = { ...job, status: { conditions: [{ type: "Failed", status: "True" }] } } as Job;
+    expect(stateOf({ job: late, pods: [lingering!] })).toBe("succeeded");
   });
 
   test("a pod that is being deleted, or of a Job that has ended, is left alone", () => {

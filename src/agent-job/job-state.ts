@@ -1,5 +1,5 @@
 import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts";
-import { type ArchiveTask, type BackupTask, type EtcdSource, TASK_VARIABLE } from "#agent/task.ts";
+import { type ArchiveTask, type BackupTask, type EtcdSource, NO_RETRY_EXIT_CODE, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { controllerOf, type Job, type Pod } from "#kube/kinds.ts";
 import { currentPod, isOver } from "#kube/pod.ts";
@@ -23,11 +23,15 @@ export function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted
   return job && { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
 }
 
-/** State of the attempt. It has succeeded with its agent, even if an added container keeps the Job active. */
+/**
+ * State of the attempt. The agent's container decides when an added container keeps its pod running: its report is lost
+ * with the pod, which a failed Job deletes.
+ */
 export function stateOf({ job, pods }: Attempted): "active" | "succeeded" | "failed" {
-  if (conditionOf(job.status, "Complete") !== undefined) return "succeeded";
-  if (conditionOf(job.status, "Failed") !== undefined) return "failed";
-  return pods.some((pod) => isLingering(pod) && hasSucceeded(pod)) ? "succeeded" : "active";
+  const codes = pods.filter(isLingering).map(exitCodeOf);
+  if (conditionOf(job.status, "Complete") !== undefined || codes.includes(0)) return "succeeded";
+  if (conditionOf(job.status, "Failed") !== undefined || codes.includes(NO_RETRY_EXIT_CODE)) return "failed";
+  return "active";
 }
 
 /** The pod in which the agent has ended and an added container still runs. */
@@ -52,9 +56,12 @@ export function hasEnded(pod: Pod): boolean {
 
 /** Whether the pod has ended with success, or its agent has and only an added container runs. */
 export function hasSucceeded(pod: Pod): boolean {
-  if (!isLingering(pod)) return pod.status?.phase === "Succeeded";
-  const [agent] = statusesOf(pod, LAST);
-  return agent?.state?.terminated?.exitCode === 0;
+  return isLingering(pod) ? exitCodeOf(pod) === 0 : pod.status?.phase === "Succeeded";
+}
+
+/** Exit code of the container with which the pod ends. */
+function exitCodeOf(pod: Pod): number | undefined {
+  return statusesOf(pod, LAST)[0]?.state?.terminated?.exitCode;
 }
 
 /** Whether the Job must be deleted to end all of its pods. */
@@ -69,10 +76,13 @@ export function failedBecause({ status }: Job): { readonly reason: string; reado
   return { reason, message };
 }
 
-/** When the Job ended, in milliseconds since 1970; NaN while it has not, or when the time is missing. */
-export function endedAtMs({ status }: Job): number {
+/** When the attempt ended, in milliseconds since 1970; NaN while it has not, or when the time is missing. */
+export function endedAtMs(attempt: Attempted): number {
+  const { status } = attempt.job;
   const end = conditionOf(status, "Complete") ?? conditionOf(status, "Failed");
-  return Date.parse(end?.lastTransitionTime ?? "");
+  const pod = lingeringPod(attempt);
+  const [agent] = pod === undefined ? [] : statusesOf(pod, LAST);
+  return Date.parse(end?.lastTransitionTime ?? agent?.state?.terminated?.finishedAt ?? "");
 }
 
 /** The condition of this type, if it is True. */
@@ -128,8 +138,8 @@ function isSeen(attempted: Attempted): boolean {
   return stateOf(attempted) === "succeeded" ? hasSucceeded(last) : workingPod(attempted) === undefined;
 }
 
-function isOverdue({ takenAtMs }: { readonly takenAtMs: number }, { job }: Attempted): boolean {
-  return !(takenAtMs - endedAtMs(job) < REPORT_MS);
+function isOverdue({ takenAtMs }: { readonly takenAtMs: number }, attempted: Attempted): boolean {
+  return !(takenAtMs - endedAtMs(attempted) < REPORT_MS);
 }
 
 /** The successful one of the ended pods, or else the newest. */

@@ -81,6 +81,8 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
   return { ...snapshot, removing: removal(snapshot, stage) };
 }
 
+const own = attempt(backup(), "running");
+const leftJob = removing("running").removing!.job;
 /** Every place is taken. */
 const BUSY = { all: 20, inNamespace: 0, most: 20 };
 /** The Job failed by its deadline, and its controller has deleted the pod. */
@@ -272,11 +274,15 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "completes a backup in a pod with an added container that keeps running", given: backup({ with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "wait: backup-completed" },
   { name: "ends the Job of a completed backup in a pod with an added container", given: backup({ status: { phase: "Completed" }, with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "stop-job: deleteJob nightly" },
   { name: "ends the Job with an added container before the object of a deleted backup is deleted", given: going({ stage: "new", with: { taking: withProxy(attempt(backup(), "succeeded")) } }), expect: "stop-backup: deleteJob nightly" },
-  { name: "ends a pod in which the agent has failed and an added container keeps running", given: backup({ with: { taking: withProxy(attempt(backup(), "failed")) } }), expect: "end-pod: deletePod nightly-abcde", because: "the agent in pod nightly-abcde has failed, and container istio-proxy keeps the pod running; the pod is deleted, so that its Job tries again" },
+  { name: "fails with the report of a pod in which an added container keeps running, when a retry cannot help", given: backup({ with: { taking: withProxy(attempt(backup(), "failed")) } }), expect: "warn: backup-failed", because: "NoSpace" },
+  { name: "ends a pod in which the agent has failed and an added container keeps running", given: backup({ with: { taking: withProxy({ job: own.job, pods: [endedPod(own.job, 1, FULL)] }) } }), expect: "end-pod: deletePod nightly-abcde", because: "the agent in pod nightly-abcde has failed, and container istio-proxy keeps the pod running; the pod is deleted, so that its Job tries again" },
   { name: "ends the pod of a verification in which an added container keeps running", given: { ...verified(), verifying: withProxy(verification(verified(), "failed", { verify: [1, "killed"] })) }, expect: "end-pod: deletePod verify-0123456789-uid-of-backup-abcde" },
+  { name: "finds an object wrong in a pod with an added container", given: { ...verified(), verifying: withProxy(verification(verified(), "failed", { verify: [2, failure("VerificationFailed", "no")] })) }, expect: "warn: await-verification", because: "the object failed its verification: VerificationFailed: no" },
   { name: "verifies an object in a pod with an added container", given: { ...verified(), verifying: withProxy(verification(verified(), "succeeded")) }, expect: "wait: await-verification", because: "7 keys" },
   { name: "ends the Job of a verification that has ended in a pod with an added container", given: { ...verifying("made", undefined, "True"), verifying: withProxy(verification(verified(), "succeeded")) }, expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
-  { name: "ends the pod of a failed deletion in which an added container keeps running", given: { ...removing("failed"), removing: withProxy(removing("failed").removing!) }, expect: "end-pod: deletePod delete-0123456789-uid-of-backup-abcde" },
+  { name: "keeps the pod of a deletion that cannot help by a retry, although an added container keeps running", given: { ...removing("failed"), removing: withProxy(removing("failed").removing!) }, expect: "warn: await-deletion" },
+  { name: "retries such a deletion after ten minutes", given: later({ ...removing("failed"), removing: withProxy(removing("failed").removing!) }, 10 * MINUTE - 3_000), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "ends the pod of a failed deletion in which an added container keeps running", given: { ...removing("failed"), removing: withProxy({ job: leftJob, pods: [endedPod(leftJob, 1, failure("NoSpace", "no"))] }) }, expect: "end-pod: deletePod delete-0123456789-uid-of-backup-abcde" },
   { name: "removes the finalizer when the object is deleted by a pod with an added container", given: { ...removing("succeeded"), removing: withProxy(removing("succeeded").removing!) }, expect: "release-backup: releaseBackup" },
   { name: "leaves the pod of a foreign Job alone", given: withJob(backup({ with: { taking: withProxy(attempt(backup(), "failed")) } }), { ownerReferences: [] }), expect: "warn: job-taken" },
   { name: "keeps the Jobs of an ended backup for almost a day", given: endedBefore(DAY - 1), expect: "settled" },

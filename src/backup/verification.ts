@@ -84,7 +84,7 @@ export function nextAttemptMs(snapshot: BackupSnapshot): number | undefined {
   if (!isToBeVerified(snapshot) || verifying === undefined || !isOwned(snapshot, verifying.job)) return undefined;
   if (stateOf(verifying) !== "failed" || isReportDue(snapshot, verifying)) return undefined;
   if (provesDefect(failureOf(verifying).reason)) return undefined;
-  const failedMs = endedAtMs(verifying.job);
+  const failedMs = endedAtMs(verifying);
   if (Number.isNaN(failedMs)) return undefined;
   return failedMs + doublingPauseMs(failedMs - startMs(snapshot), { leastMs: LEAST_PAUSE_MS });
 }

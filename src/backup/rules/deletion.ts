@@ -129,7 +129,7 @@ export const retryDeletion: BackupRule = {
     const { job } = removing;
     if (!isOwned(snapshot, job) || stateOf(removing) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;
-    const failedAtMs = deletionFailedAtMs(job);
+    const failedAtMs = deletionFailedAtMs(removing);
     if (takenAtMs - failedAtMs < retryAfterMs(snapshot, failedAtMs)) return undefined;
     return step(`the deletion is retried: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
   },
