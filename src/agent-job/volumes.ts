@@ -1,3 +1,4 @@
+import type { MountedCredentials } from "#agent/task.ts";
 import type { JobPodTemplate } from "#agent-job/pod-template.ts";
 import { type Credentials, type Target, VOLUME_MOUNT } from "#agent-job/target.ts";
 import { GROUP } from "#api/names.ts";
@@ -69,6 +70,12 @@ export function destinationVolumes(target: Target, template: JobPodTemplate): re
     ...(hasIdentity && location.store === "gcs" ? [identityVolume()] : []),
     ...(claimName === undefined ? [] : [claimVolume(claimName)]),
   ];
+}
+
+/** Fields of a task about the store's Secret. */
+export function mountedCredentials(credentials: Credentials | undefined): MountedCredentials {
+  if (credentials === undefined) return {};
+  return { credentialsDir: MOUNTS.credentials, ...(credentials.isOptional ? {} : { needsCredentials: true }) };
 }
 
 /** Labels of a pod with its service account's identity. Azure's webhook adds the token only to pods with this label. */

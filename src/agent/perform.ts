@@ -17,7 +17,7 @@ import { fetchSnapshot } from "./restore/fetch.ts";
 import { finishRestore } from "./restore/finish.ts";
 import { verifyRestored } from "./restore/verify.ts";
 import { LastingSources, openSource, openSources } from "./source.ts";
-import type { AgentTask, ArchiveTask, BackupTask, FetchTask, VerifyTask } from "./task.ts";
+import type { AgentTask, ArchiveTask, BackupTask, FetchTask, MountedCredentials, VerifyTask } from "./task.ts";
 
 export interface PerformOptions {
   /** Ends the task with `Stopped` and cleans up. */
@@ -77,11 +77,12 @@ const IMPATIENT: Patience = { ...PATIENCE, giveUpMs: 10_000 };
 
 async function withStore(
   location: StoreLocation,
-  { credentialsDir }: { readonly credentialsDir?: string },
+  { credentialsDir, needsCredentials = false }: MountedCredentials,
   use: (store: ObjectStore) => Promise<AgentReport>,
   patience: Patience = PATIENCE,
 ): Promise<AgentReport> {
-  const store = await openStore(location, { patience, ...(credentialsDir === undefined ? {} : { credentialsDir }) });
+  const credentials = credentialsDir === undefined ? {} : { credentialsDir, needsCredentials };
+  const store = await openStore(location, { patience, ...credentials });
   try {
     return await use(store);
   } finally {

@@ -76,6 +76,17 @@ test("a corrupt stored snapshot is not retried, and an unreachable etcd is", asy
   assert.deepEqual([away.report?.ok, away.isLast], [false, false]);
 });
 
+test("a Secret that does not exist yet is retried, and wrong credentials are not", async () => {
+  const empty = mkdtempSync(join(tmpdir(), "no-credentials-"));
+  const destination = { store: "s3", bucket: "backups", region: "eu-1" };
+  const late = await run({ ...deletion, destination, credentialsDir: empty, needsCredentials: true });
+  assert.deepEqual([late.report?.ok === false && late.report.reason, late.isLast], ["WrongCredentials", false]);
+  writeFileSync(join(empty, "AWS_ACCESS_KEY_ID"), "x");
+  const wrong = await run({ ...deletion, destination, credentialsDir: empty, needsCredentials: true });
+  rmSync(empty, { recursive: true });
+  assert.deepEqual([wrong.report?.ok === false && wrong.report.reason, wrong.isLast], ["WrongCredentials", true]);
+});
+
 describe("a task", () => {
   test.each<[string, unknown, RegExp]>([
     ["that is missing", undefined, /^BadTask: AGENT_TASK is not set/],

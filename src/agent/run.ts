@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import { StoreError } from "#objectstore/error.ts";
 import { asAgentError } from "./copy.ts";
 import { type PerformOptions, perform } from "./perform.ts";
 import { ProgressBoard, serveProgress } from "./progress.ts";
@@ -67,10 +68,12 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
       server.closeAllConnections();
     }
   } catch (thrown) {
-    const { reason, message } = asAgentError(thrown);
+    const { reason, message, cause } = asAgentError(thrown);
     // Failures after a stop are caused by the stop.
     const report = failure(options.signal.aborted ? "Stopped" : reason, message);
-    return isForEver(task, report) ? { ...report, retry: false } : report;
+    if (isForEver(task, report)) return { ...report, retry: false };
+    // An identity or a Secret may be late by more than the store's own retries: the next pod tries again.
+    return cause instanceof StoreError && cause.mayPass ? { ...report, retry: true } : report;
   } finally {
     cancel();
   }

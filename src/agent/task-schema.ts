@@ -41,7 +41,8 @@ const destination = z.discriminatedUnion("store", [
   z.strictObject({ store: z.literal("azure"), account: word, container: word, endpoint }),
   z.strictObject({ store: z.literal("volume"), path }),
 ]);
-const place = { backupUID: word, destination, key: word, credentialsDir: z.optional(path) };
+const credentials = { credentialsDir: z.optional(path), needsCredentials: z.optional(z.boolean()) };
+const place = { backupUID: word, destination, key: word, ...credentials };
 const source = z.strictObject({
   endpoints: z.array(url).check(z.minLength(1), z.maxLength(100)),
   clusterID: z.optional(z.string().check(z.regex(/^[1-9a-f][0-9a-f]{0,15}$/))),
@@ -73,7 +74,7 @@ export const taskSchema = z.discriminatedUnion("kind", [
     kind: z.literal("fetch"),
     from: destination,
     key: word,
-    credentialsDir: z.optional(path),
+    ...credentials,
     encryption,
     expect: z.optional(
       z.strictObject({
@@ -102,14 +103,14 @@ export const taskSchema = z.discriminatedUnion("kind", [
     kind: z.literal("list"),
     from: destination,
     prefix: z.optional(word),
-    credentialsDir: z.optional(path),
+    ...credentials,
   }),
   z.strictObject({
     kind: z.literal("archive"),
     source,
     destination,
     prefix: word,
-    credentialsDir: z.optional(path),
+    ...credentials,
     encryption,
     maxAgeSeconds: z.int().check(z.positive(), z.maximum(3600)),
     maxBytes: z.int().check(z.minimum(1024), z.maximum(64 * 1024 ** 2)),
@@ -119,7 +120,7 @@ export const taskSchema = z.discriminatedUnion("kind", [
     kind: z.literal("replay"),
     from: destination,
     key: word,
-    credentialsDir: z.optional(path),
+    ...credentials,
     encryption,
     prefix: word,
     until: z.union([

@@ -41,8 +41,16 @@ export type AgentTask =
   | ReplayTask
   | ListTask;
 
+/** The Secret of a store in the pod. */
+export interface MountedCredentials {
+  /** Mount path of the Secret. Undefined: the pod's identity. */
+  readonly credentialsDir?: string;
+  /** Whether a mount without files is an error: a spec names the Secret, which may be created late. */
+  readonly needsCredentials?: boolean;
+}
+
 /** Reads a snapshot of a cluster and stores it as one object, with a manifest beside it. */
-export interface BackupTask {
+export interface BackupTask extends MountedCredentials {
   readonly kind: "backup";
   /**
    * Uid of the EtcdBackup. Objects with another uid are never touched; those with this uid are of an earlier attempt.
@@ -51,32 +59,27 @@ export interface BackupTask {
   readonly source: EtcdSource;
   readonly destination: StoreLocation;
   readonly key: string;
-  /** Mount path of the destination's Secret. Undefined: the pod's identity. */
-  readonly credentialsDir?: string;
   readonly compression: Compression;
   readonly encryption?: Encryption;
   readonly about: BackupOrigin;
 }
 
 /** Deletes what a backup stored: the manifest, then the object, and only if they have this uid. */
-export interface DeleteTask {
+export interface DeleteTask extends MountedCredentials {
   readonly kind: "delete";
   readonly backupUID: string;
   readonly destination: StoreLocation;
   readonly key: string;
-  readonly credentialsDir?: string;
 }
 
 /**
  * Fetches a stored snapshot to a directory, verified and as etcd sent it, for `etcdutl snapshot restore`. The file
  * SNAPSHOT_FILE appears only when it is complete.
  */
-export interface FetchTask {
+export interface FetchTask extends MountedCredentials {
   readonly kind: "fetch";
   readonly from: StoreLocation;
   readonly key: string;
-  /** Mount path of the store's Secret. Undefined: the pod's identity. */
-  readonly credentialsDir?: string;
   /** Set: an unencrypted object is refused, since an attacker may have replaced the encrypted one. */
   readonly encryption?: Encryption;
   readonly expect?: ExpectedSnapshot;
@@ -92,12 +95,11 @@ export interface FetchTask {
 }
 
 /** Prints which backups and archived changes a store has. People run it after everything but the store is lost. */
-export interface ListTask {
+export interface ListTask extends MountedCredentials {
   readonly kind: "list";
   readonly from: StoreLocation;
   /** Beginning of the keys. Undefined: all. */
   readonly prefix?: string;
-  readonly credentialsDir?: string;
 }
 
 /** Requirements on the snapshot. */
@@ -140,13 +142,12 @@ export interface VerifyTask {
 }
 
 /** Stores every change of a cluster as it happens, below a prefix, until it is stopped; see changes/layout.ts. */
-export interface ArchiveTask {
+export interface ArchiveTask extends MountedCredentials {
   readonly kind: "archive";
   readonly source: EtcdSource;
   readonly destination: StoreLocation;
   /** Prefix of the stored keys; by convention CHANGES_FOLDER beside the backups of the same cluster. */
   readonly prefix: string;
-  readonly credentialsDir?: string;
   /** Undefined: objects are compressed but not encrypted. */
   readonly encryption?: Encryption;
   /** Maximum time from a change until it is stored, in seconds. */
@@ -161,12 +162,11 @@ export interface ArchiveTask {
  * Replays the changes that an ArchiveTask stored to a throw-away etcd, started with a backup's snapshot, up to a
  * revision or time. A snapshot of the result replaces SNAPSHOT_FILE.
  */
-export interface ReplayTask {
+export interface ReplayTask extends MountedCredentials {
   readonly kind: "replay";
   readonly from: StoreLocation;
   /** Key of the backup's object. */
   readonly key: string;
-  readonly credentialsDir?: string;
   readonly encryption?: Encryption;
   /** Prefix of the archive's keys. */
   readonly prefix: string;

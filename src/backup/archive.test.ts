@@ -42,6 +42,7 @@ test("an archive's Job has a million retries, and its agent the members' endpoin
     destination: { store: "s3", bucket: "backups", pathStyle: false },
     prefix: "foo/my-etcd/uid-of-cluster/changes",
     credentialsDir: "/run/agent/credentials",
+    needsCredentials: true,
     encryption: { keyFile: "/run/agent/encryption/key" },
     maxAgeSeconds: 10,
     keepForSeconds: 7_200,

@@ -21,6 +21,13 @@ test("an optional Secret that does not exist leaves the pod's own identity to be
     await (await openStore(location, { credentialsDir: path })).close();
 });
 
+test("a named Secret that does not exist yet is an error that may pass, and the pod's own identity is not used", async () => {
+  for (const path of [mounted("none"), mounted("kubelet-none", "..data")]) {
+    const opened = openStore(location, { credentialsDir: path, needsCredentials: true });
+    await expect(opened).rejects.toMatchObject({ reason: "WrongCredentials", mayPass: true });
+  }
+});
+
 test("an incomplete or unmounted Secret fails, and the pod's own identity is not used", async () => {
   for (const path of [mounted("other", "ca.crt", "AWS_SESSION_TOKEN"), join(folder, "nowhere")]) {
     const opened = openStore(location, { credentialsDir: path });

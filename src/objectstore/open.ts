@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { CredentialsDirectory } from "./credentials.ts";
+import { StoreError } from "./error.ts";
 import { checkLocation, type StoreLocation } from "./location.ts";
 import { PATIENCE, type Patience } from "./patience.ts";
 import type { ObjectStore } from "./store.ts";
@@ -10,6 +11,8 @@ export interface OpenOptions {
    * web identity.
    */
   readonly credentialsDir?: string;
+  /** Whether an empty directory is an error that may pass: the Secret may be created late. */
+  readonly needsCredentials?: boolean;
   readonly patience?: Patience;
 }
 
@@ -22,6 +25,10 @@ export async function openStore(location: StoreLocation, options: OpenOptions = 
   checkLocation(location);
   const patience = options.patience ?? PATIENCE;
   const directory = await credentialsIn(options.credentialsDir);
+  if (directory === undefined && options.needsCredentials === true) {
+    const message = `the Secret with the credentials does not exist, or has none of the keys for ${location.store}`;
+    throw new StoreError("WrongCredentials", message, { mayPass: true });
+  }
   const ca = await directory?.ca();
   switch (location.store) {
     case "s3": {

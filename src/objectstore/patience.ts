@@ -81,7 +81,8 @@ export class Requests {
           throw error;
         }
         if (!this.#hasAnswered && n >= this.patience.attempts) throw error;
-        if (this.isGivenUp(sinceMs)) throw error;
+        // One large part may take longer than that. A connection that hangs gets a second attempt.
+        if (n > 1 && this.isGivenUp(sinceMs)) throw error;
       }
       await this.pause(n - 1, what, signal);
     }

@@ -231,6 +231,7 @@ describe("the agent's task", () => {
       destination: { store: "s3", bucket: "backups", pathStyle: false },
       key: KEY,
       credentialsDir: "/run/agent/credentials",
+      needsCredentials: true,
       source: {
         endpoints: [0, 1, 2].map((n) => `http://my-etcd-${n}.my-etcd.foo.svc:2379`),
         clusterID: backup().cluster?.status?.identity?.clusterID,
@@ -351,6 +352,7 @@ test("the deletion Job has the backup's uid in its name, and mounts only the sto
     destination: { store: "s3", bucket: "backups", pathStyle: false },
     key: goodTarget(snapshot).key,
     credentialsDir: "/run/agent/credentials",
+    needsCredentials: true,
   });
   expect(filesOf(job).every((file) => file.startsWith("s3/"))).toBe(true);
 });

@@ -1,6 +1,6 @@
 import type { ArchiveTask, BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
 import type { Target } from "#agent-job/target.ts";
-import { KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
+import { KEY_FILE, MOUNTS, mountedCredentials } from "#agent-job/volumes.ts";
 import { spanMsOf } from "#api/duration.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
@@ -45,7 +45,7 @@ export function archiveTask(
     source: sourceOf(snapshot),
     destination: location,
     prefix: key,
-    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...mountedCredentials(credentials),
     ...(encryption === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     maxBytes: ARCHIVE_BYTES,
     maxAgeSeconds: secondsOf(maxAge) ?? DEFAULT_MAX_AGE,
@@ -68,7 +68,7 @@ function placeOf({ backup }: BackupSnapshot, { location, key, credentials }: Tar
     backupUID: backup.metadata.uid,
     destination: location,
     key,
-    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...mountedCredentials(credentials),
   };
 }
 

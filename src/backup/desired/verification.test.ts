@@ -64,6 +64,7 @@ test("the verification agents get the expected snapshot and etcd's endpoint", ()
     from: { store: "s3", bucket: "backups", pathStyle: false },
     key: "k",
     credentialsDir: "/run/agent/credentials",
+    needsCredentials: true,
     expect: { backupUID: "0123456789-uid-of-backup", sha256: "ab" },
     auth: "Lift",
     workDir: "/var/lib/etcd/.restore-verify",

@@ -2,7 +2,7 @@ import { type FetchTask, NO_RETRY_EXIT_CODE, SNAPSHOT_FILE, type VerifyTask, WOR
 import { agentContainer, type Container, etcdutlContainer } from "#agent-job/containers.ts";
 import { agentSettings } from "#agent-job/pod-template.ts";
 import type { Target } from "#agent-job/target.ts";
-import { destinationVolumes, encryptionVolumes, KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
+import { destinationVolumes, encryptionVolumes, KEY_FILE, MOUNTS, mountedCredentials } from "#agent-job/volumes.ts";
 import {
   DATA_VOLUME,
   ETCD_CONTAINER,
@@ -103,7 +103,7 @@ function fetchTask({ backup }: BackupSnapshot, { location, key, credentials }: T
     kind: "fetch",
     from: location,
     key,
-    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...mountedCredentials(credentials),
     ...(spec.encryption === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     expect: { backupUID: metadata.uid, ...(sha256 === undefined ? {} : { sha256 }) },
     auth: "Lift",

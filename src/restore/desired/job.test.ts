@@ -79,6 +79,7 @@ describe("restore to a point in time:", () => {
       from: { store: "s3", bucket: "backups", pathStyle: false },
       key: "foo/my-etcd/u/nightly.db",
       credentialsDir: "/run/agent/credentials",
+      needsCredentials: true,
       prefix: "foo/my-etcd/u/changes",
       until: { time: "2026-01-01T11:00:00Z" },
       endpoint: "http://127.0.0.1:2379",
@@ -250,6 +251,7 @@ describe("the pod's containers:", () => {
       from: { store: "s3", bucket: "backups", pathStyle: false },
       key: "foo/my-etcd/u/nightly.db",
       credentialsDir: "/run/agent/credentials",
+      needsCredentials: true,
       expect: { backupUID: "0123456789-uid-of-backup", sha256: "ab" },
       workDir: work,
     });

@@ -7,7 +7,7 @@ import {
   SNAPSHOT_FILE,
   type Until,
 } from "#agent/task.ts";
-import { KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
+import { KEY_FILE, MOUNTS, mountedCredentials } from "#agent-job/volumes.ts";
 import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
 import { VOLUME_PATH } from "#api/names.ts";
 import { restoredIdentity, restoredSpec } from "#restore/identity.ts";
@@ -40,7 +40,7 @@ export function fetchTask(snapshot: RestoreSnapshot, { target, keySecretRef, exp
     kind: "fetch",
     from: location,
     key,
-    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...mountedCredentials(credentials),
     ...(keySecretRef === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     ...(expect === undefined ? {} : { expect }),
     ...(mayLogIn(snapshot) ? { auth: untilOf(snapshot) === undefined ? ("Keep" as const) : ("Lift" as const) } : {}),
@@ -95,7 +95,7 @@ export function replayTask(
     kind: "replay",
     from: location,
     key,
-    ...(credentials === undefined ? {} : { credentialsDir: MOUNTS.credentials }),
+    ...mountedCredentials(credentials),
     ...(keySecretRef === undefined ? {} : { encryption: { keyFile: `${MOUNTS.encryption}/${KEY_FILE}` } }),
     prefix: `${folder}${CHANGES_FOLDER}`,
     until,
