@@ -66,7 +66,7 @@ describe("a flag with a number", () => {
     { flag: "--shards", field: "shards", min: 1, max: 16 },
     { flag: "--workers", field: "workers", min: 1, max: 1_000 },
     { flag: "--kube-requests-per-second", field: "kubeRequestsPerSecond", min: 1, max: 10_000 },
-    { flag: "--running-backups", field: "runningBackups", min: 1, max: 10_000 },
+    { flag: "--running-backups", field: "runningBackups", min: 3, max: 10_000 },
   ] as const;
 
   test.each(numbers)("$flag accepts $min to $max", ({ flag, field, min, max }) => {

@@ -111,7 +111,7 @@ export const USAGE = `Usage: operator [flags]
   --kube-requests-per-second N
                             mean rate of requests to the API server, 1 to 10000; with shards, for each shard that is led;
                             default: ${DEFAULT_REQUESTS_PER_SECOND}
-  --running-backups N       backups that run at the same time, 1 to 10000; others wait, without a time limit. One namespace may use
+  --running-backups N       backups that run at the same time, 3 to 10000; others wait, without a time limit. One namespace may use
                             two thirds of them. Archives, verifications and deletions do not wait. Default: ${RUNNING_BACKUPS}
   --replace-after DURATION  how long a member may be lost before it is replaced, 0s to 24h; default: ${REPLACE_AFTER}
   --member-timeout DURATION how long the first restarted member of an update may take to become healthy before it is rolled back,
@@ -152,7 +152,7 @@ export function readFlags(args: readonly string[], env: Readonly<Record<string, 
       1,
       10_000,
     ),
-    runningBackups: wholeNumber("--running-backups", values["running-backups"], RUNNING_BACKUPS, 1, 10_000),
+    runningBackups: wholeNumber("--running-backups", values["running-backups"], RUNNING_BACKUPS, 3, 10_000),
     replaceAfterMs: duration("--replace-after", values["replace-after"], REPLACE_AFTER, "0s", "24h"),
     metricsPort: wholeNumber("--metrics-port", values["metrics-port"], 8443, 0, 65_535),
     insecureMetrics: values["insecure-metrics"] ?? false,
