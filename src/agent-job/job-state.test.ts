@@ -4,6 +4,7 @@ import {
   attempted,
   endedAtMs,
   hasEnded,
+  hasSucceeded,
   idleSince,
   isReportDue,
   isRunning,
@@ -51,6 +52,7 @@ describe("with a container that a webhook added and that keeps running,", () => 
       Date.parse("2026-01-01T11:59:57Z"),
     ]);
     expect([endPodOf([seen]), isToBeStopped(seen)]).toEqual([undefined, true]);
+    expect([0, 1, 2].map((code) => hasSucceeded(at(code).pods[0]!))).toEqual([true, false, false]);
     expect(endedAtMs(at(0))).toBe(Date.parse("2026-01-01T11:59:57Z"));
     expect(endedAtMs({ job, pods: [running] })).toBeNaN();
   });

@@ -1,4 +1,4 @@
-import { type Attempted, endedAtMs, idleSince, stateOf } from "#agent-job/job-state.ts";
+import { idleSince, stateOf } from "#agent-job/job-state.ts";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
 import { isLost, storingPods } from "#backup/pods.ts";
@@ -7,11 +7,6 @@ import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
 import { troubleOf } from "#backup/trouble.ts";
 import { failureOf } from "#backup/verdict.ts";
-
-/** When the deletion failed, in milliseconds since 1970. */
-export function deletionFailedAtMs(removing: Attempted): number {
-  return endedAtMs(removing) || Date.parse(removing.job.metadata.creationTimestamp ?? "");
-}
 
 /** Time for a pod to start before the delay is reported, in milliseconds: pulling an image takes a while. */
 const QUIET_MS = 30_000;

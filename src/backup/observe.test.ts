@@ -4,7 +4,6 @@ import { WarningsReader } from "#agent-job/warnings.ts";
 import { backupController, backupKeysFor } from "#backup/controller.ts";
 import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { ProgressReader } from "#backup/progress.ts";
-import { isFull, NONE_RUNNING } from "#backup/running.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
@@ -77,7 +76,7 @@ async function look(world: World = {}) {
 
 test("the backup's own Jobs and pods are observed, and the running agent is asked for its progress", async () => {
   const { seen, asked, listed } = await look();
-  const expected = { ...backup({ with: { running: NONE_RUNNING } }), progress: answer };
+  const expected = { ...backup({ with: { running: undefined } }), progress: answer };
   expect(seen).toMatchObject({ ...expected, cluster: { metadata: { name: "my-etcd" } } });
   expect(asked).toEqual(["10.0.0.9:8080"]);
   expect(listed).toEqual([]);
@@ -86,8 +85,9 @@ test("the backup's own Jobs and pods are observed, and the running agent is aske
 test("running backups are counted for a backup that has not started, and for no other", async () => {
   const running = async (snapshot: BackupSnapshot) => (await look({ snapshot })).seen?.running;
   expect(await running(backup({ stage: "new" }))).toEqual({ all: 9, inNamespace: "foo".length, most: 20 });
-  for (const other of [backup(), backup({ stage: "new", status: { phase: "Failed" } })])
-    expect(isFull((await running(other))!)).toBe(false);
+  const archive = backup({ stage: "new", spec: { archive: {} } });
+  for (const other of [backup(), backup({ stage: "new", status: { phase: "Failed" } }), archive])
+    expect(await running(other)).toBeUndefined();
 });
 
 test("an EtcdBackup that does not exist is observed as absent", async () => {

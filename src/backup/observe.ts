@@ -6,8 +6,7 @@ import { AGENT_CONTAINER, backupJobName, deletionJobName, ordinalOf, verificatio
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { ProgressReader } from "#backup/progress.ts";
-import { NONE_RUNNING } from "#backup/running.ts";
-import { type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
+import { awaitsTurn, type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
 import type { Turns } from "#backup/turns.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
@@ -71,8 +70,8 @@ export async function observeBackup(
   const { taking, verifying } = attempts.value;
   const owners = [taking, removing, verifying].map((each) => each?.job.metadata.uid);
   const active = backup.metadata.deletionTimestamp === undefined ? (verifying ?? taking) : removing;
-  // Counted only for a backup that has not started: most have ended.
-  const running = isOpen(backup) && taking === undefined ? turns.running(namespace) : NONE_RUNNING;
+  const isToStart = isOpen(backup) && taking === undefined;
+  const running = isToStart && awaitsTurn({ backup }) ? turns.running(namespace) : undefined;
   const [agentsWord, warned, claim] = await Promise.all([
     progressOf(progress, active, signal),
     warningsOf(warnings, [active], [AGENT_CONTAINER, ...VERIFIERS], takenAtMs, signal),

@@ -251,8 +251,6 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "waits while as many backups run as may", given: backup({ stage: "new", with: { running: BUSY } }), expect: "wait: await-turn", because: "other backups run first: --running-backups is 20, and one namespace may use two thirds of that; it starts when one of them ends" },
   { name: "creates the Job while a place is left", given: backup({ stage: "new", with: { running: { ...BUSY, all: 19 } } }), expect: "create-job: createJob nightly" },
-  { name: "does not wait with a Job that exists for the end of other backups", given: backup({ with: { running: BUSY } }), expect: "wait: await-job" },
-  { name: "does not wait with an archive for the end of other backups", given: backup({ stage: "new", spec: { archive: {} } as never, with: { running: BUSY } }), expect: "create-job: createJob nightly" },
   { name: "does not wait with a verification for the end of other backups", given: verified({ with: { running: BUSY } }), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup" },
   { name: "does not wait with a deletion for the end of other backups", given: going({ stage: "succeeded", with: { running: BUSY } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "warns that no deletion Job can be created without the agent's image", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be created for it" },

@@ -21,9 +21,6 @@ export interface Running {
   readonly most: number;
 }
 
-/** For an EtcdBackup that waits for no other. */
-export const NONE_RUNNING: Running = { all: 0, inNamespace: 0, most: 1 };
-
 /** Whether another backup of the namespace must wait. One namespace alone gets up to two thirds of all places. */
 export function isFull({ all, inNamespace, most }: Running): boolean {
   return !isOneMoreLeft(inNamespace, most - all, most);

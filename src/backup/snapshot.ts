@@ -34,8 +34,8 @@ export interface BackupSnapshot {
   readonly imageRepository: string;
   /** The operator's own image (--agent-image), which the agent's pod runs. */
   readonly agentImage: string | undefined;
-  /** Backups that run, of all EtcdBackups. */
-  readonly running: Running;
+  /** Backups that run, of all EtcdBackups. Undefined for one that waits for no other, or has started. */
+  readonly running: Running | undefined;
 }
 
 /** Whether this EtcdBackup, by uid, is the object's controller. */

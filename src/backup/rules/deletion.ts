@@ -1,7 +1,7 @@
-import { type Attempted, isToBeStopped, reportOf, stateOf } from "#agent-job/job-state.ts";
+import { type Attempted, endedAtMs, isToBeStopped, reportOf, stateOf } from "#agent-job/job-state.ts";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
-import { deletionFailedAtMs, letGoText, whyNotDeleted } from "#backup/deletion.ts";
+import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
 import { deletionJob } from "#backup/desired/job.ts";
 import { deletingPods, isLost, isNothingStored, storingPods } from "#backup/pods.ts";
 import { type BackupSnapshot, isDeleting, isLeaving, isOwned, mayKeepObject, ownOf } from "#backup/snapshot.ts";
@@ -129,7 +129,7 @@ export const retryDeletion: BackupRule = {
     const { job } = removing;
     if (!isOwned(snapshot, job) || stateOf(removing) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;
-    const failedAtMs = deletionFailedAtMs(removing);
+    const failedAtMs = endedAtMs(removing);
     if (takenAtMs - failedAtMs < retryAfterMs(snapshot, failedAtMs)) return undefined;
     return step(`the deletion is retried: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
   },

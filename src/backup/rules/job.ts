@@ -3,7 +3,7 @@ import { backupJob } from "#backup/desired/job.ts";
 import { lackOfName } from "#backup/name.ts";
 import { isToBeRenewed, otherReach } from "#backup/reach.ts";
 import { isFull } from "#backup/running.ts";
-import { awaitsTurn, isHeld } from "#backup/snapshot.ts";
+import { isHeld } from "#backup/snapshot.ts";
 import { lackOfSource, sourceText } from "#backup/source.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
@@ -60,8 +60,8 @@ const AWAIT_TURN_RECHECK_MS = { least: 10_000, most: 20_000 };
 export const awaitTurn: BackupRule = {
   name: "await-turn",
   decide(snapshot) {
-    const { taking, running, backup } = snapshot;
-    if (taking !== undefined || !awaitsTurn(snapshot) || !isFull(running)) return undefined;
+    const { running, backup } = snapshot;
+    if (running === undefined || !isFull(running)) return undefined;
     // Without the number of running backups: each change would cause a write of every waiting status.
     const because = `other backups run first: --running-backups is ${running.most}, and one namespace may use two thirds of that; it starts when one of them ends`;
     const { least, most } = AWAIT_TURN_RECHECK_MS;
