@@ -54,3 +54,15 @@ test("a StoreError is not translated again", () => {
   const error = new StoreError("NoSpace", "full");
   expect(translator([], () => ({ reason: "Other", text: "" }))(error, "put a")).toBe(error);
 });
+
+test("the text of a token service in a StoreError is cut, on one line, and without secrets and signed tokens", () => {
+  const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl";
+  const text = `the token ${token} of\nmy-secret is wrong ${"x".repeat(2_000)}`;
+  const error = translator(["my-secret"], () => undefined)(
+    new StoreError("WrongCredentials", text, { mayPass: true }),
+    "put a",
+  );
+  expect(error).toMatchObject({ reason: "WrongCredentials", mayPass: true });
+  expect(error.message).toMatch(/^the token \*\*\* of \*\*\* is wrong x+$/);
+  expect(error.message).toHaveLength(1_000);
+});

@@ -88,18 +88,28 @@ export function translator(
   answerOf: (thrown: unknown) => Answer | undefined,
 ): (thrown: unknown, what: string) => StoreError {
   return (thrown, what) => {
-    if (thrown instanceof StoreError) return thrown;
+    if (thrown instanceof StoreError) return bounded(thrown, secrets);
     const other: Answer = { reason: "Other", text: textOf(thrown) };
     const { reason, text, mayPass = false } = answerOf(thrown) ?? networkFailure(thrown) ?? other;
     return new StoreError(reason, `${what}: ${redacted(text, secrets).slice(0, LONGEST_TEXT)}`, { mayPass });
   };
 }
 
+/** A StoreError of an identity may have the text of a token service, which a Secret or a proxy chooses. */
+function bounded(error: StoreError, secrets: readonly string[]): StoreError {
+  const text = redacted(error.message, secrets).slice(0, 2 * LONGEST_TEXT);
+  if (text === error.message) return error;
+  return new StoreError(error.reason, text, { cause: error, mayPass: error.mayPass });
+}
+
 export function textOf(thrown: unknown): string {
   return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
 }
 
+/** A signed token (JWT), which a service may repeat in its refusal. */
+const TOKEN = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g;
+
 function redacted(text: string, secrets: readonly string[]): string {
-  const oneLine = text.replaceAll(/\s+/g, " ").trim();
+  const oneLine = text.replaceAll(/\s+/g, " ").trim().replaceAll(TOKEN, "***");
   return secrets.reduce((rest, secret) => (secret === "" ? rest : rest.replaceAll(secret, "***")), oneLine);
 }
