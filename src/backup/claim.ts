@@ -42,9 +42,10 @@ export function lackOfClaim(snapshot: BackupSnapshot): Lack | undefined {
     const message = `${FIELD} is ${claimName}, which this namespace does not have`;
     return { reason: "ClaimNotAllowed", message };
   }
-  // An archive's pod never ends, so no pod that takes a snapshot would ever start.
+  // An archive's pod never ends, so no pod that takes a snapshot would ever start. One that stores already continues.
   const { accessModes: modes = [] } = claim.spec ?? {};
-  if (backup.spec.archive !== undefined && modes.includes("ReadWriteOncePod")) {
+  const isNewArchive = backup.spec.archive !== undefined && backup.status?.objectKey === undefined;
+  if (isNewArchive && modes.includes("ReadWriteOncePod")) {
     const message = `${FIELD} is ${claimName}, which has the access mode ReadWriteOncePod. With spec.archive it must be ReadWriteMany or ReadWriteOnce. The archive's pod mounts the claim permanently, together with the pods that take snapshots`;
     return { reason: "ClaimNotAllowed", message };
   }
