@@ -35,6 +35,8 @@ interface World {
   /** Claim on the API server; default: none. */
   readonly find?: () => Promise<Observed<unknown>>;
   readonly nowMs?: number;
+  /** How many backups may run; nine do. */
+  readonly most?: number;
   /** Answer of the agent. */
   readonly ask?: () => Promise<string>;
 }
@@ -69,7 +71,8 @@ async function look(world: World = {}) {
     asked.push(address);
     return (world.ask ?? (() => Promise.resolve(JSON.stringify(answer))))();
   });
-  const turns = { running: (namespace: string) => ({ all: 9, inNamespace: namespace.length, most: 20 }) };
+  const { most = 20 } = world;
+  const turns = { running: (namespace: string) => ({ all: 9, inNamespace: namespace.length, most }) };
   const seen = await observeBackup(reads, { progress, warnings, turns }, KEY, signal);
   return { asked, listed, seen: seen.is === "present" ? seen.value : undefined };
 }
@@ -123,6 +126,9 @@ test("the destination claim is read from the API server before the Job exists, l
   expect((await look({ snapshot: onVolume("c-0"), claims: [cached], find })).seen?.claim).toBe(live);
   expect((await look({ snapshot: onVolume("c-0", "running"), claims: [cached], find })).seen?.claim).toBe(cached);
   expect((await look({ snapshot: onVolume("c-0", "running"), find })).seen?.claim).toBeUndefined();
+  // A backup that waits for others asks only for a claim that the cache lacks.
+  expect((await look({ snapshot: onVolume("c-0"), claims: [cached], find, most: 9 })).seen?.claim).toBe(cached);
+  expect((await look({ snapshot: onVolume("c-0"), find, most: 9 })).seen?.claim).toBe(live);
   expect((await look({ snapshot: onVolume("c-0"), claims: [cached] })).seen?.claim).toBeUndefined();
   expect((await look({ snapshot: backup({ stage: "new" }), find })).seen?.claim).toBeUndefined();
   const deaf = await look({ snapshot: onVolume("c-0"), find: () => Promise.resolve(unknown("no answer")) });

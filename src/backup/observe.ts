@@ -6,6 +6,7 @@ import { AGENT_CONTAINER, backupJobName, deletionJobName, ordinalOf, verificatio
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { ProgressReader } from "#backup/progress.ts";
+import { isFull } from "#backup/running.ts";
 import { awaitsTurn, type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
 import type { Turns } from "#backup/turns.ts";
 import type { Clock } from "#base/clock.ts";
@@ -75,7 +76,7 @@ export async function observeBackup(
   const [agentsWord, warned, claim] = await Promise.all([
     progressOf(progress, active, signal),
     warningsOf(warnings, [active], [AGENT_CONTAINER, ...VERIFIERS], takenAtMs, signal),
-    claimOf(reads, backup, { taking, removing, verifying }, signal),
+    claimOf(reads, backup, { taking, removing, verifying, running }, signal),
   ]);
   if (claim.is === "unknown") return claim;
   return present({
@@ -123,12 +124,12 @@ function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): E
 
 /**
  * Before a Job exists, the API server is asked. After that the cache suffices, since the Job's pod mounts the claim
- * anyway.
+ * anyway. So does it while other backups run first: the API server is asked when the turn comes.
  */
 async function claimOf(
   { claims, kube }: BackupReads,
   backup: EtcdBackup,
-  { taking, removing, verifying }: Pick<BackupSnapshot, "taking" | "removing" | "verifying">,
+  { taking, removing, verifying, running }: Pick<BackupSnapshot, "taking" | "removing" | "verifying" | "running">,
   signal: AbortSignal,
 ): Promise<Observed<PersistentVolumeClaim>> {
   const { metadata, spec } = backup;
@@ -136,9 +137,10 @@ async function claimOf(
   if (volume === undefined) return absent;
   const ref = { namespace: metadata.namespace, name: volume.claimName };
   const next = isToBeVerified({ backup }) ? verifying : taking;
-  if ((isDeleting({ backup }) ? removing : next) === undefined)
-    return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
   const cached = claims.get(ref);
+  const isWaiting = cached !== undefined && running !== undefined && isFull(running);
+  if (!isWaiting && (isDeleting({ backup }) ? removing : next) === undefined)
+    return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
   return cached === undefined ? absent : present(cached);
 }
 
