@@ -83,7 +83,11 @@ export function valuesSchema(image: string) {
         rereadWithin: duration.describe(
           "How long applications may take to reload ca.crt and their certificate. Empty: 150s.",
         ),
-        runningBackups: count(10_000).describe("Backups that run at the same time. 0: 20."),
+        runningBackups: z
+          .literal(0)
+          .or(z.int().min(3).max(10_000))
+          .default(0)
+          .describe("Number of backups that run at the same time, 3 to 10000. 0: the default, 20."),
         workers: count(1_000).describe("Concurrent passes per controller. 0: 100."),
         kubeRequestsPerSecond: count(10_000).describe("Mean rate of requests to the API server. 0: 500."),
         logLevel: z

@@ -12,7 +12,7 @@ export function endJobOf(attempts: Attempts, because: string): Proposed<{ do: "d
   return job && step(`${because}; Job ${job.metadata.name} still runs and is deleted`, { do: "deleteJob", job });
 }
 
-/** Deletes the first pod in which the agent has failed while an added container runs on. Its Job starts the next one. */
+/** Deletes the first lingering pod with a failed agent, if a retry may help. The Job creates the next pod. */
 export function endPodOf(attempts: Attempts): Proposed<{ do: "deletePod"; pod: Pod }> | undefined {
   const failed = attempts.filter((each) => each !== undefined).filter((each) => stateOf(each) === "active");
   const lingering = failed.flatMap((each) => lingeringPod(each) ?? []);

@@ -8,9 +8,10 @@ import { currentPod, isOver } from "#kube/pod.ts";
 // counts only if it can be parsed, since a pod wrote it.
 
 // What if an admission webhook adds a container to the pod, such as the proxy of a service mesh?
-//   It runs on after the agent has ended, so that neither pod nor Job ever end. Such a pod lingers. It counts as
-//   ended, and its attempt as succeeded if the agent has. The operator then deletes the Job, or after a failure the
-//   pod, so that the Job starts the next one (endings.ts).
+//   It keeps running after the agent has ended, so that neither the pod nor the Job ever ends. Such a pod lingers, and
+//   counts as ended. The exit code of the agent decides (endings.ts).
+//   With 0 the attempt has succeeded, and the operator deletes the Job later. With NO_RETRY_EXIT_CODE it has failed, and
+//   the pod stays until its report is used. With others the operator deletes the pod, and the Job creates the next one.
 
 /** A Job of the agent, with its pods. */
 export interface Attempted {
@@ -24,8 +25,8 @@ export function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted
 }
 
 /**
- * State of the attempt. The agent's container decides when an added container keeps its pod running: its report is lost
- * with the pod, which a failed Job deletes.
+ * State of the attempt. For a lingering pod the exit code of the agent decides, before the Job has a condition.
+ * Otherwise the Job could fail by its deadline, and its controller would delete the pod together with the report.
  */
 export function stateOf({ job, pods }: Attempted): "active" | "succeeded" | "failed" {
   const codes = pods.filter(isLingering).map(exitCodeOf);

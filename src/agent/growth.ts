@@ -34,8 +34,8 @@ export class GrowthWatch {
     this.signal = this.#controller.signal;
     const { dbSizeBytes: from, dbSizeInUseBytes: inUse, dbSizeQuotaBytes: quota } = status;
     if (quota === undefined) return;
-    // With data above SHARE, the file may grow into half of the rest, or the database could never be backed up. The
-    // rest is what the data leaves, not the file: the file never shrinks, so the limit would rise with each attempt.
+    // With data above SHARE, the file may grow by half of the free quota, or the database could never be backed up. The
+    // free quota is computed from the data: the file keeps its size after a failed attempt, and the limit would rise.
     const most = Math.max(quota * SHARE, (inUse + quota) / 2);
     void this.#watch(source, { from, quota }, most, clock).catch(() => undefined); // stopped
   }

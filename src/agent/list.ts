@@ -57,8 +57,8 @@ export async function listBackups(store: ObjectStore, prefix: string, signal: Ab
 }
 
 /**
- * Time in the name of the object, which a copy keeps. Without one, or with one after the object was stored, the time of
- * storing. So false names push no real backups out of the list.
+ * Time in the name of the object, which a copy keeps. When the name has none, or one more than AHEAD_MS after the object
+ * was stored, the time of storing. So names with false times do not displace real backups from the list.
  */
 function timeOf(key: string, { modified }: StoredObject): string {
   const [inName] = /\d{8}T\d{6}Z/.exec(key.slice(key.lastIndexOf("/") + 1)) ?? [];

@@ -34,7 +34,7 @@ export interface BackupSnapshot {
   readonly imageRepository: string;
   /** The operator's own image (--agent-image), which the agent's pod runs. */
   readonly agentImage: string | undefined;
-  /** Backups that run, of all EtcdBackups. Undefined for one that waits for no other, or has started. */
+  /** Number of running backups. Undefined when this EtcdBackup has started, has ended, or is an archive. */
   readonly running: Running | undefined;
 }
 
@@ -77,7 +77,7 @@ export function mayKeepObject({ backup }: Pick<BackupSnapshot, "backup">): boole
   return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";
 }
 
-/** Whether the Job waits until few other backups run. An archive does not: it runs for years. */
+/** Whether --running-backups limits this EtcdBackup. It does not limit archives, which run for years. */
 export function awaitsTurn({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.spec.archive === undefined;
 }

@@ -13,10 +13,10 @@ interface TurnReads {
   readonly runningBackups: number;
 }
 
-/** Counts running backups, and the Jobs that this process creates until the cache shows them. */
+/** Counts running backups. Jobs that this shard has created count before the cache shows them. */
 export class Turns {
   readonly #reads: TurnReads;
-  /** When Jobs were created that the cache does not show yet, by key. At most `runningBackups` of them. */
+  /** EtcdBackups with a new Job that the cache does not show yet, and the time of its creation. At most `runningBackups`. */
   readonly #created = new Map<string, { readonly backup: Key; readonly atMs: number }>();
 
   constructor(reads: TurnReads) {

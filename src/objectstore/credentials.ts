@@ -48,7 +48,7 @@ export class CredentialsDirectory {
     if (text === undefined) return undefined;
     const certificates = text.match(CERTIFICATE) ?? [];
     if (certificates.length > 0 && certificates.every(isCertificate)) return text;
-    const message = `${CA_FILE} in the Secret with the credentials is not a certificate; it may be one or several in PEM`;
+    const message = `${CA_FILE} in the Secret with the credentials has no valid certificate; it must have one or more certificates in PEM`;
     throw new StoreError("WrongCredentials", message);
   }
 

@@ -77,7 +77,7 @@ async function clientOf(credentials: GCSCredentials | undefined, ca: string | un
   }
 }
 
-/** Uses the options of its connections also for the Security Token Service, for which the library forgets them. */
+/** Sends requests to the Security Token Service with the same CA and retries. The library uses its defaults there. */
 class PoolClient extends IdentityPoolClient {
   constructor(options: IdentityPoolClientOptions) {
     super(options);
@@ -115,9 +115,9 @@ function tokenError(thrown: unknown): StoreError {
     const { host, status } = answer;
     const text = `HTTP ${status}${answer.text === "" ? "" : `: ${answer.text}`}`;
     if (reasonOfStatus(status) === "Unreachable") return failure("Unreachable", text);
-    // Google knows the identity, which may not use the service account.
+    // Google accepts the identity, but the identity has no permission to impersonate the service account.
     if (status === 403 && host.startsWith("iamcredentials")) return failure("AccessDenied", text);
-    // A metadata server answers so before it is ready, and for a node without a service account.
+    // A metadata server returns 404 before it is ready, and also on a node without a service account.
     return failure("WrongCredentials", text, status === 404 && !host.endsWith(".googleapis.com"));
   }
   const network = networkFailure(thrown);

@@ -19,7 +19,7 @@ export interface Patience {
   readonly slowestBytesPerSecond: number;
   /** Attempts of one request to a store that has never answered: its endpoint may be wrong. */
   readonly attempts: number;
-  /** Time after which no new attempt begins, for a store that has answered before. */
+  /** Time without progress after which no further attempt begins. The second attempt always begins. */
   readonly giveUpMs: number;
   readonly backoff: Backoff;
   /** To clean up after a failure or an abort. */
@@ -81,7 +81,7 @@ export class Requests {
           throw error;
         }
         if (!this.#hasAnswered && n >= this.patience.attempts) throw error;
-        // One large part may take longer than that. A connection that hangs gets a second attempt.
+        // Every request gets a second attempt: the first one may hang, and one large part may take longer than giveUpMs.
         if (n > 1 && this.isGivenUp(sinceMs)) throw error;
       }
       await this.pause(n - 1, what, signal);

@@ -55,7 +55,7 @@ export function s3Answer(thrown: unknown): Answer | undefined {
   return { reason, text: `${thrown.name}${status === undefined ? "" : ` (HTTP ${status})`}: ${thrown.message}` };
 }
 
-/** The times are in the answer. Without them the library takes the store's from a header. */
+/** Fields of RequestTimeTooSkewed. When the body has no ServerTime, the message uses the header Date. */
 interface Skewed {
   readonly RequestTime?: string;
   readonly ServerTime?: string;

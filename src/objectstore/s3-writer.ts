@@ -25,7 +25,7 @@ const MOST_PARTS = 9_500;
 /** Amazon advises to abort an upload more than once, and may confirm each abort. */
 const MOST_ABORTS = 3;
 
-/** Number of uploads of earlier attempts that are ended at most: a Job has five pods. */
+/** Maximum number of unfinished uploads that are aborted. A Job has five pods, and each may leave a few. */
 const MOST_ENDED = 20;
 
 export interface NewObject extends StorageFields {
@@ -146,8 +146,8 @@ export class S3Writer implements Writer {
   }
 
   /**
-   * Names an upload that the store has lost. A repeated completion may get that answer, too: `put` then looks whether
-   * the object is there.
+   * Turns NoSuchUpload into an error that explains it. A repeated completion also gets NoSuchUpload when the first one
+   * succeeded and its answer was lost. So `put` checks whether the object exists.
    */
   async #whileBegun<T>(sent: Promise<T>): Promise<T> {
     try {

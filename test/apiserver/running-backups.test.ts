@@ -54,7 +54,7 @@ async function until(isSo: () => Promise<void>, timeout: number): Promise<void> 
   await vi.waitFor(isSo, { timeout, interval: 200 });
 }
 
-test("of backups that are requested at once only as many run as may, and the next starts when one is gone", async () => {
+test("of backups that are requested at once, only the permitted number runs, and the next one starts when one is deleted", async () => {
   const names = Array.from({ length: 12 }, (_, n) => `night-${n}`);
   for (const name of names) await request("many", name);
   // The operator finds all of them at its start, and decides about them in the same instant.

@@ -74,7 +74,7 @@ describe("S3 with ca.crt", async () => {
       "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----",
     ]) {
       const opened = keeps(location, { "ca.crt": text });
-      await expect(opened).rejects.toThrow(/^ca\.crt in the Secret .* is not a certificate; it may be/);
+      await expect(opened).rejects.toThrow(/^ca\.crt in the Secret .* has no valid certificate; it must have/);
       expect(await refused(opened)).toBe("WrongCredentials");
     }
   });

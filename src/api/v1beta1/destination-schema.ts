@@ -70,7 +70,7 @@ export const s3Schema = z.object({
   credentials: credentials("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN and ca.crt if needed"),
 });
 
-/** Limit of Amazon, for objects. */
+/** Amazon's limits for the tags of an object: their number, and the length of keys and values in characters. */
 const MAX_TAGS = 10;
 const MAX_TAG_KEY_LENGTH = 128;
 const MAX_TAG_VALUE_LENGTH = 256;
@@ -86,7 +86,7 @@ const s3DestinationSchema = s3Schema
     serverSideEncryption: z
       .enum(["AES256", "aws:kms"])
       .optional()
-      .describe("How the store encrypts the objects. Without it as the bucket is set up."),
+      .describe("How the store encrypts the objects. By default the bucket's own encryption applies."),
     kmsKeyID: z
       .string()
       .min(1)
@@ -101,11 +101,15 @@ const s3DestinationSchema = s3Schema
         ],
       })
       .optional()
-      .describe("Key of AWS KMS, for aws:kms. Without it the key of the account for S3."),
+      .describe(
+        "Key of AWS KMS, with serverSideEncryption aws:kms. By default the account's KMS key for S3 (aws/s3) is used.",
+      ),
     storageClass: z
       .enum(["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "REDUCED_REDUNDANCY"])
       .optional()
-      .describe("Storage class of the objects. Without it that of the store. Classes that must be thawed are refused."),
+      .describe(
+        "Storage class of the objects. By default the store chooses it. Classes from which objects cannot be read at once, such as GLACIER, are refused.",
+      ),
     tags: z
       .record(z.string(), z.string().max(MAX_TAG_VALUE_LENGTH))
       .meta({

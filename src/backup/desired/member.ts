@@ -20,8 +20,8 @@ const AGENT_DEFAULTS = {
 };
 
 /**
- * Pod spec with etcd's container as the first, with the agent's defaults, and the EtcdCluster's pod template merged over them. A forbidden template is
- * ignored as a whole, as for members.
+ * Pod spec with the agent's defaults, and the EtcdCluster's pod template merged over them. Its first container is
+ * etcd's. A forbidden template is ignored as a whole, as for members.
  */
 export function memberSpec(cluster: EtcdCluster | undefined): PodSpec {
   const asked = cluster?.spec.podTemplate ?? {};

@@ -64,7 +64,7 @@ export const awaitTurn: BackupRule = {
     const { running, backup } = snapshot;
     if (running === undefined || !isFull(running)) return undefined;
     // Without the number of running backups: each change would cause a write of every waiting status.
-    const because = `other backups run first: --running-backups is ${running.most}, and one namespace may use two thirds of that; it starts when one of them ends`;
+    const because = `the backup waits until other backups end: at most ${running.most} run at the same time (--running-backups), two thirds of them in one namespace`;
     const { least, most } = AWAIT_TURN_RECHECK_MS;
     return wait(because, Math.round(least + (most - least) * partOf(backup.metadata.uid)));
   },

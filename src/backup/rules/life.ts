@@ -14,7 +14,7 @@ export const stopJob: BackupRule = {
   },
 };
 
-/** Deletes a pod in which the agent has failed and a container of a webhook still runs. The Job creates the next pod. */
+/** Deletes a pod in which only a container of a webhook still runs, after a failure that a retry may mend. The Job creates the next pod. */
 export const endPod: BackupRule = {
   name: "end-pod",
   decide(snapshot) {

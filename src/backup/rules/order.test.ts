@@ -134,7 +134,7 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "await-turn",
     second: "create-job",
-    so: "no more backups run than may",
+    so: "the number of running backups stays within its limit",
     given: backup({ stage: "new", with: { running: BUSY } }),
   },
   {

@@ -100,7 +100,7 @@ export const fillClaim: RestoreRule = {
   },
 };
 
-/** Deletes a pod in which the agent has failed and a container of a webhook still runs. The Job creates the next pod. */
+/** Deletes a pod in which only a container of a webhook still runs, after a failure that a retry may mend. The Job creates the next pod. */
 export const endPod: RestoreRule = {
   name: "end-pod",
   decide(snapshot) {
@@ -108,7 +108,7 @@ export const endPod: RestoreRule = {
   },
 };
 
-/** Deletes a Job that has filled its claim while its pod still runs: no other node can attach the claim before. */
+/** Deletes a Job that has filled its claim while an added container keeps its pod running. Until the pod ends, no other node can attach the claim. */
 export const endJob: RestoreRule = {
   name: "end-job",
   decide(snapshot) {
