@@ -474,7 +474,7 @@ describe("problems that block the plan:", () => {
       Failed: "False Waiting",
       Ready: "False Waiting",
     });
-    expect(messageOf(waiting, "Complete")).toContain("--running-backups is 20");
+    expect(messageOf(waiting, "Complete")).toContain("at most 20 run at the same time (--running-backups)");
     expect(waited).toMatchObject({ phase: "BackingUp" });
     expect(waited).not.toHaveProperty("startTime");
     // Then the cluster is lost: its wait begins now.

@@ -99,7 +99,7 @@ export function translator(
 function bounded(error: StoreError, secrets: readonly string[]): StoreError {
   const text = redacted(error.message, secrets).slice(0, 2 * LONGEST_TEXT);
   if (text === error.message) return error;
-  return new StoreError(error.reason, text, { cause: error, mayPass: error.mayPass });
+  return new StoreError(error.reason, text, { mayPass: error.mayPass });
 }
 
 export function textOf(thrown: unknown): string {

@@ -120,8 +120,12 @@ describe("during a backup", () => {
     proxy.resume();
     store = await startVersitygw({ root: store.root });
     const report = await agent.report;
-    // versitygw may have lost a part.
-    if (report?.ok === false) assert.deepEqual([report.retry, await keysOf(task)], [true, []]);
+    if (report?.ok === false) {
+      assert.equal(report.retry, true, report.message);
+      // versitygw may have lost a part: then nothing is left. Or the last look failed: then the backup is complete.
+      const left = (await keysOf(task)).length;
+      assert.ok(left === 0 || left === 2, `${left} objects are left: ${report.message}`);
+    }
     await succeeds(task);
   });
 
