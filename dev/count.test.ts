@@ -96,7 +96,7 @@ test("count: a failure names its file, test and error, also outside of tests", (
       failureMessages: ["\u001b[31mError: so it was\u001b[39m\n    at x", "other"],
     },
     { fullName: "no error failed", status: "failed", failureMessages: [null] },
-    { fullName: "c failed", status: "failed", failureMessages: [`Error: ${"long ".repeat(100)}`] },
+    { fullName: "c failed", status: "failed", failureMessages: [`Error: ${"long ".repeat(100)}the cause`] },
   ];
   const testResults = [
     { ...file, name: "a.test.ts", status: "failed", assertionResults },
@@ -106,7 +106,7 @@ test("count: a failure names its file, test and error, also outside of tests", (
     "a.test.ts: a thing failed",
     "a.test.ts: b failed – Error: so it was",
     "a.test.ts: no error failed",
-    `a.test.ts: c failed – ${`Error: ${"long ".repeat(100)}`.slice(0, 300)}`,
+    `a.test.ts: c failed – ${`Error: ${"long ".repeat(100)}`.slice(0, 150)} … ${"long ".repeat(49).slice(-241)}the cause`,
     "b.test.ts: no such module",
   ]);
 });

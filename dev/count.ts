@@ -139,8 +139,11 @@ function countOfFile({ name, startTime, endTime, status, message, assertionResul
   };
 }
 
-/** Length of an error in the list of failures, in characters. vitest's own output has all of it. */
-const MAX_WHY_LENGTH = 300;
+/**
+ * Most characters of an error in the list of failures, from its start and from its end: a failed command is named
+ * first and says why last. vitest's own output has all of it.
+ */
+const SHOWN = { start: 150, end: 250 };
 
 /** A line of a stack with a TypeScript file. */
 const THROWN_AT = /^ +at .*?([^/\s]+\.ts:\d+):\d+\)?$/;
@@ -158,5 +161,10 @@ function because(thrown: string | null | undefined): string {
     .flatMap((each) => THROWN_AT.exec(each)?.[1] ?? []);
   // The test's own line first, as many tests share a helper that throws.
   const at = own.find((each) => each.includes(".test.ts:")) ?? own[0];
-  return ` – ${line.slice(0, MAX_WHY_LENGTH)}${at === undefined ? "" : ` (${at})`}`;
+  return ` – ${shortened(line)}${at === undefined ? "" : ` (${at})`}`;
+}
+
+function shortened(line: string): string {
+  if (line.length <= SHOWN.start + SHOWN.end) return line;
+  return `${line.slice(0, SHOWN.start)} … ${line.slice(-SHOWN.end)}`;
 }

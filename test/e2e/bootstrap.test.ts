@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { DEFAULT_TLS } from "#api/tls.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 
 interface Listed {
   items: {
@@ -99,7 +99,7 @@ test("a cluster without spec.tls gets TLS in its stored spec, and etcdctl in its
   expect(told.map(({ note }) => note)).toEqual([expect.stringContaining("spec.tls is not set")]);
 
   const exec = (...words: readonly string[]) =>
-    cluster.kubectl("exec", "rs/my-etcd-0", "-c", "etcd", "--", "etcdctl", ...words);
+    cluster.kubectl("exec", "rs/my-etcd-0", "-c", "etcd", "--", ...PATIENT_ETCDCTL, ...words);
   expect(await exec("put", "greeting", "hello")).toContain("OK");
   // The Service routes to members a moment after they are ready.
   const read = () => exec("--endpoints=my-etcd-client:2379", "get", "greeting", "--print-value-only");

@@ -169,6 +169,7 @@ describe("alerts fire when", () => {
 
   test("an update is rolled back", async () => {
     await stopped.patch({ image: { repository: "localhost/absent" } });
+    await stopped.untilCondition("UpToDate", "False", "UpdateStopped");
     await fires("EtcdClusterUpdateStopped", "EtcdClusterNotReady");
   });
 

@@ -26,19 +26,7 @@ afterAll(async () => await namespace[Symbol.asyncDispose]());
 
 /** The schemes of peer URLs and client URLs, from etcd's member list. */
 async function listed(flags: readonly string[] = []): Promise<{ peers: string; clients: string }[]> {
-  const text = await cluster.kubectl(
-    "exec",
-    await cluster.podOf("my-etcd-0"),
-    "-c",
-    "etcd",
-    "--",
-    "etcdctl",
-    ...flags,
-    "member",
-    "list",
-    "-w",
-    "json",
-  );
+  const text = await cluster.etcdctl("my-etcd-0", ...flags, "member", "list", "-w", "json");
   const { members } = JSON.parse(text) as { members: { peerURLs: string[]; clientURLs: string[] }[] };
   const schemes = (urls: readonly string[]) => urls.map((url) => url.split(":")[0]).join();
   return members.map(({ peerURLs, clientURLs }) => ({ peers: schemes(peerURLs), clients: schemes(clientURLs) }));

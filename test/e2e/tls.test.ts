@@ -3,7 +3,7 @@ import { get } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { foundInBodies } from "#kit/e2e/audit-log.ts";
-import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { eventually, instance, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { metricsOfOperators } from "#kit/e2e/operator-metrics.ts";
 import { TlsAccidents } from "#kit/e2e/tls-accidents.ts";
 import { RESTORED_MS, UserBackups } from "#kit/e2e/user-backups.ts";
@@ -65,7 +65,7 @@ async function startApplication(name: string, of: string): Promise<void> {
 /** The pod's own `etcdctl watch` may end when its member stops: until the container has restarted, exec finds none. */
 async function etcdctl(app: string, ...args: readonly string[]): Promise<string> {
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${app}`, "--timeout=60s");
-  return await eventually(() => cluster.kubectl("exec", app, "--", "etcdctl", ...args), 30_000);
+  return await eventually(() => cluster.kubectl("exec", app, "--", ...PATIENT_ETCDCTL, ...args), 60_000);
 }
 
 /** @returns the value that the application reads after it has written it */

@@ -37,8 +37,7 @@ async function passwordIn(name: string): Promise<string> {
 
 /** Runs etcdctl in the member's container. The member's certificate names no user of etcd. */
 async function etcdctl(user: string, password: string, ...args: readonly string[]): Promise<string> {
-  const pod = await cluster.podOf("my-etcd-0");
-  return await cluster.kubectl("exec", pod, "-c", "etcd", "--", "etcdctl", `--user=${user}:${password}`, ...args);
+  return await cluster.etcdctl("my-etcd-0", `--user=${user}:${password}`, ...args);
 }
 
 async function admin(...args: readonly string[]): Promise<string> {

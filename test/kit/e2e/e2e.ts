@@ -22,10 +22,10 @@ import { run } from "#dev/run.ts";
 export const instance = needInstance(TEST_INSTANCE);
 
 /**
- * While other tests run, a login, for which etcd hashes a password, may take longer than etcdctl's five seconds for a
- * request.
+ * While other tests run, a request may take longer than etcdctl's five seconds, and a login, for which etcd hashes a
+ * password, longer than its two seconds. The timeout of the connection bounds the login.
  */
-export const PATIENT_ETCDCTL = ["etcdctl", "--command-timeout=30s"] as const;
+export const PATIENT_ETCDCTL = ["etcdctl", "--dial-timeout=30s", "--command-timeout=30s"] as const;
 
 export const kubectl = new Kubectl(mainBinary("kubectl"), instance.kubeconfig);
 
@@ -216,11 +216,11 @@ export class UserCluster {
 
   /** Runs etcdctl in a member's container. */
   async etcdctl(peer: string, ...args: readonly string[]): Promise<string> {
-    return await this.kubectl("exec", await this.podOf(peer), "-c", "etcd", "--", "etcdctl", ...args);
+    return await this.kubectl("exec", await this.podOf(peer), "-c", "etcd", "--", ...PATIENT_ETCDCTL, ...args);
   }
 
   async put(peer: string, key: string, value: string): Promise<void> {
-    await eventually(() => this.etcdctl(peer, "put", key, value), 30_000);
+    await eventually(() => this.etcdctl(peer, "put", key, value), 60_000);
   }
 
   /** Reads linearizably through one member. */
