@@ -4,14 +4,11 @@ import { join } from "node:path";
 import { BlobServiceClient, StorageSharedKeyCredential } from "@azure/storage-blob";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
-import { CLIENT_PORT } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import { systemClock } from "#base/clock.ts";
 import { ensureAzurite } from "#dev/azurite.ts";
 import { ensureComponents } from "#dev/components.ts";
-import { GrpcClient } from "#etcd/grpc-client.ts";
-import { TransportPool } from "#etcd/transport.ts";
 import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { fill } from "#kit/e2e/fill.ts";
 import { killEtcd } from "#kit/e2e/load-accidents.ts";
 import { killOperator } from "#kit/e2e/loaded-cluster.ts";
 import { restored, UserBackups } from "#kit/e2e/user-backups.ts";
@@ -66,20 +63,6 @@ afterAll(async () => {
   removeTemporaryDirs();
   await namespace?.[Symbol.asyncDispose]();
 });
-
-/** Puts values of a megabyte each, through the first member. */
-async function fill({ name }: UserCluster, megabytes: number): Promise<void> {
-  const { status } = await cluster.json<Pod>("get", "pod", await cluster.podOf(`${name}-0`));
-  const pool = new TransportPool(systemClock);
-  const client = new GrpcClient({ pool, clock: systemClock });
-  const endpoint = { address: `${status?.podIP}:${CLIENT_PORT}` };
-  const value = "a value of the test, ".repeat(1_000_000 / 21);
-  for (let n = 0; n < megabytes; n++) {
-    const options = { signal: AbortSignal.timeout(30_000), deadlineMs: 30_000 };
-    await client.put(endpoint, `big/${n}`, `${value}${n}`, options);
-  }
-  pool.closeAll();
-}
 
 /** A proxy from pods to a server on loopback, held when `isEnough` returns true. */
 async function wayTo(port: () => number, isEnough: Parameters<typeof startHoldingProxy>[1] = () => false) {
