@@ -14,12 +14,15 @@ import { median, print, rounded, say } from "./figure.ts";
 // Speed and memory of a backup by the agent, which is bundled as for the image. The kernel reports its peak memory. The
 // backup is compared with one by hand: `etcdctl snapshot save` to a file, then an upload with the same client. The two
 // take turns, and the order alternates. Each backup is then restored as by a restore's pod. The agent fetches it,
-// etcdutl makes a data directory of it, and the agent moves that to its place.
+// etcdutl makes a data directory of it, and the agent moves that to its place. etcdutl alone, on the stored file, is the
+// comparison. At last a backup runs while a client writes, which shows how long writes stall.
 
 const VERSION = "3.6.16";
 const ROUNDS = 3;
 const MEGABYTES = 1024;
 const VALUE_BYTES = 1024 ** 2;
+/** How long a client writes before the backup that it is compared with, in milliseconds. */
+const BEFORE_MS = 10_000;
 /** Half of each value is random, so that compression gains something, and not everything. */
 const RANDOM_BYTES = VALUE_BYTES / 2;
 
@@ -50,13 +53,14 @@ async function load({ client, members }: RunningEtcd): Promise<void> {
   say(`${megabytes} MiB are loaded`);
 }
 
-async function measure({ members }: RunningEtcd): Promise<void> {
-  const { address } = members[0]!.endpoint;
+async function measure(running: RunningEtcd): Promise<void> {
+  const { address } = running.members[0]!.endpoint;
   const volume = join(home, "volume");
   mkdirSync(volume);
   const ours: number[] = [];
   const theirs: number[] = [];
   const restores: number[] = [];
+  const restoresByHand: number[] = [];
   const peaks: number[] = [];
   let bytes = 0;
   for (let round = 0; round < rounds; round++) {
@@ -74,12 +78,23 @@ async function measure({ members }: RunningEtcd): Promise<void> {
     for (const turn of round % 2 === 0 ? [agent, person] : [person, agent]) await turn();
     const restored = await restore(volume, round);
     restores.push(restored.seconds);
+    restoresByHand.push(await restoreByHand(volume, round));
     peaks.push(restored.peakMb);
-    const each = [ours, theirs, restores].map((seconds) => `${seconds.at(-1)?.toFixed(1)} s`);
-    say(`round ${round + 1}: the agent ${each[0]}, etcdctl and upload ${each[1]}, the restore ${each[2]}`);
+    const each = [ours, theirs, restores, restoresByHand].map((seconds) => `${seconds.at(-1)?.toFixed(1)} s`);
+    say(
+      `round ${round + 1}: the agent ${each[0]}, etcdctl and upload ${each[1]}, the restore ${each[2]}, etcdutl alone ${each[3]}`,
+    );
     rmSync(volume, { recursive: true });
     mkdirSync(volume);
   }
+  const stall = await stalls(running, () =>
+    runAgent(
+      program,
+      backupTask({ address, destination: { store: "volume", path: volume }, round: rounds }),
+      reportFile,
+    ),
+  );
+  rmSync(volume, { recursive: true });
   peaks.push(await peakToS3(address));
   print({
     bench: "backup",
@@ -87,6 +102,9 @@ async function measure({ members }: RunningEtcd): Promise<void> {
     peakRssMb: rounded(Math.max(...peaks), 0),
     ratioToEtcdctl: rounded(median(theirs) / median(ours)),
     restoreMbPerSecond: rounded(bytes / 1e6 / median(restores), 0),
+    ratioToEtcdutl: rounded(median(restoresByHand) / median(restores)),
+    longestWriteMs: rounded(stall.duringMs, 0),
+    longestWriteBeforeMs: rounded(stall.beforeMs, 0),
     megabytes: rounded(bytes / 1e6, 0),
   });
 }
@@ -163,6 +181,39 @@ async function restore(volume: string, round: number): Promise<{ readonly second
   const seconds = (performance.now() - startMs) / 1000;
   rmSync(data, { recursive: true });
   return { seconds, peakMb: Math.max(fetched.peakMb, finished.peakMb) };
+}
+
+/** Seconds of etcdutl alone, which makes a data directory of the stored object. */
+async function restoreByHand(volume: string, round: number): Promise<number> {
+  const data = join(home, "by-hand");
+  const startMs = performance.now();
+  await etcdTool(VERSION, "etcdutl", "snapshot", "restore", join(volume, keyOf(round)), `--data-dir=${data}`);
+  const seconds = (performance.now() - startMs) / 1000;
+  rmSync(data, { recursive: true });
+  return seconds;
+}
+
+/**
+ * One client writes without pause while `work` runs, and before that for as long as BEFORE_MS.
+ * @returns the longest time that one write took, in milliseconds, before and during the work
+ */
+async function stalls({ client, members }: RunningEtcd, work: () => Promise<unknown>) {
+  let [beforeMs, duringMs] = [0, 0];
+  const write = async () => {
+    const startMs = performance.now();
+    await client.put(members[0]!.endpoint, "small", "yes", { signal: neverAborted, deadlineMs: 60_000 });
+    return performance.now() - startMs;
+  };
+  const untilMs = performance.now() + BEFORE_MS;
+  while (performance.now() < untilMs) beforeMs = Math.max(beforeMs, await write());
+  let isDone = false;
+  const working = work().finally(() => {
+    isDone = true;
+  });
+  while (!isDone) duringMs = Math.max(duringMs, await write());
+  await working;
+  say(`the longest write took ${beforeMs.toFixed(0)} ms before the backup, and ${duringMs.toFixed(0)} ms during it`);
+  return { beforeMs, duringMs };
 }
 
 /** Seconds of both steps together. */
