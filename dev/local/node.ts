@@ -4,7 +4,15 @@ import { componentsRoot, mainBinary } from "../components.ts";
 import { type ImageArchive, PAUSE_IMAGE } from "../images.ts";
 import { apiServerUrl, nodeAddresses } from "./addresses.ts";
 import { kubeletLeaf, pkiFile } from "./certificates.ts";
-import { ensureCgroup, enterUnifiedCgroup, kubeletCgroup, nodeCgroup, processesIn, removeCgroup } from "./cgroups.ts";
+import {
+  ensureCgroup,
+  enterUnifiedCgroup,
+  kubeletCgroup,
+  nodeCgroup,
+  preferPods,
+  processesIn,
+  removeCgroup,
+} from "./cgroups.ts";
 import { imagesIn, importArchive, importImages, socketMissing } from "./containerd.ts";
 import { copyStore } from "./image-store.ts";
 import type { Instance } from "./instance.ts";
@@ -149,6 +157,7 @@ async function ensureHolder(
     await clearCgroup(instance, node);
   }
   ensureCgroup(nodeCgroup(instance.slot, node));
+  preferPods(instance.slot);
   const unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
   const script = [
     "sh",
