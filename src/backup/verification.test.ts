@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
+import { attempted } from "#agent-job/job-state.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { etcdImageOf, nextAttemptMs, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
 import {
@@ -41,12 +42,26 @@ function since(ms: number, of: BackupSnapshot): BackupSnapshot {
   return { ...of, backup: { ...of.backup, status: { ...of.backup.status, verification: { startTime } } } };
 }
 
+/** A pod whose etcd has ended for this reason, and runs again. */
+function withEndedEtcd(reason: string, exitCode: number): BackupSnapshot {
+  const {
+    job,
+    pods: [pod],
+  } = verification(given, "running");
+  const etcd = { name: "etcd", state: { running: {} }, lastState: { terminated: { exitCode, reason } } };
+  const initContainerStatuses = [...(pod?.status?.initContainerStatuses ?? []), etcd];
+  const ended = { ...pod, status: { ...pod?.status, initContainerStatuses } } as Pod;
+  return { ...given, verifying: attempted(job, [ended])! };
+}
+
 const onVolume = verified({ spec: ON_VOLUME });
 const ofUnknownRelease = verified({ status: { object: undefined } as never });
 
 test.each<[string, BackupSnapshot, string, string | RegExp]>([
   ["is Unknown before the verification Job exists", given, "Unknown Verifying", "its Job is created next"],
   ["is Unknown while the pod runs", during("running"), "Unknown Verifying", "the object is fetched and restored to a throw-away etcd"],
+  ["is Unknown when etcd is killed for its memory and started again", withEndedEtcd("OOMKilled", 137), "Unknown Verifying", /^etcd, restored from the object, ended in pod \S+ with exit code 137 \(OOMKilled\), and is started again; set more memory in spec.podTemplate.spec.etcdResources of the next backup$/],
+  ["is Unknown when etcd crashes and is started again", withEndedEtcd("Error", 2), "Unknown Verifying", /with exit code 2 \(Error\), and is started again$/],
   ["is Unknown while the pod is created", during("made"), "Unknown PodPending", "the pod of Job verify-0123456789-uid-of-backup is not created yet"],
   ["is Unknown while the pod starts", during("starting"), "Unknown PodPending", /container verify waits: ContainerCreating/],
   ["is True when the restored data equals the object", during("succeeded"), "True Verified", "7 keys"],

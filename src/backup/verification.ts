@@ -10,11 +10,12 @@ import {
   stateOf,
   statusesOf,
   VERIFIERS,
+  workingPod,
 } from "#agent-job/job-state.ts";
 import { endText } from "#agent-job/pod-trouble.ts";
 import type { BackupReason } from "#api/conditions.ts";
 import { provesDefect } from "#api/defect.ts";
-import { ETCDUTL_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
+import { ETCD_CONTAINER, ETCDUTL_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
 import { type BackupSnapshot, isOwned, isToBeVerified } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
@@ -109,8 +110,10 @@ function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
   const state = stateOf(verifying);
   if (state === "active") {
     const trouble = troubleOf(snapshot, verifying, VERIFIERS);
-    if (trouble === undefined || trouble.reason === "BackingUp")
-      return { ...VERIFYING, message: "the object is fetched and restored to a throw-away etcd" };
+    if (trouble === undefined || trouble.reason === "BackingUp") {
+      const message = whyEtcdEnded(verifying) ?? "the object is fetched and restored to a throw-away etcd";
+      return { ...VERIFYING, message };
+    }
     return awaited(snapshot, trouble, "", Date.parse(verifying.job.metadata.creationTimestamp ?? ""));
   }
   if (isReportDue(snapshot, verifying))
@@ -127,6 +130,17 @@ function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
   if (report?.ok !== true || report.kind !== "verify") return { status: "True", reason: "Verified", message };
   const { revision, keys } = report;
   return { status: "True", reason: "Verified", message: report.message, revision, keys };
+}
+
+/** How the throw-away etcd ended last; `undefined` when it has not. The kubelet starts it again until its pod ends. */
+function whyEtcdEnded(verifying: Attempted): string | undefined {
+  const pod = workingPod(verifying);
+  const [etcd] = pod === undefined ? [] : statusesOf(pod, [ETCD_CONTAINER]);
+  const last = etcd?.lastState?.terminated;
+  if (pod === undefined || last === undefined) return undefined;
+  const remedy =
+    last.reason === "OOMKilled" ? "; set more memory in spec.podTemplate.spec.etcdResources of the next backup" : "";
+  return `etcd, restored from the object, ended in pod ${pod.metadata.name} with exit code ${last.exitCode} (${last.reason}), and is started again${remedy}`;
 }
 
 /**
