@@ -6,9 +6,11 @@ import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { metricsOfOperators } from "#kit/e2e/operator-metrics.ts";
 import { UserBackups } from "#kit/e2e/user-backups.ts";
 import { secretTexts } from "#kit/e2e/user-tls.ts";
+import { intermediate } from "#kit/etcd/certified-authority.ts";
 import { dataOf } from "#kit/snapshots/certificates.ts";
 
-// A cluster with TLS certificates from Secrets that other software fills.
+// A cluster with TLS certificates from Secrets that other software fills: an intermediate CA signed them, and tls.crt has
+// the chain.
 
 const LABEL = `${TLS_LABEL}=true`;
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -21,13 +23,14 @@ beforeAll(async () => {
   // Of the lifetime of 33 days, 3 are left. Renewal is overdue, so there is a Warning event. TLSReady stays True until
   // a day is left.
   const times = { fromMs: nowMs - 30 * 86_400_000, untilMs: nowMs + 3 * 86_400_000 };
-  const authority = await newAuthority("somebody else", times);
+  const root = await newAuthority("somebody else", times);
+  const between = await intermediate(root, times);
   const host = peerHost(namespace.name, "my-etcd", "my-etcd-0");
   const names = [host, `my-etcd-client.${namespace.name}.svc`, "localhost"];
   const backups = new UserBackups(cluster);
   for (const name of ["peers", "server", "mine"]) {
-    const pair = await newLeaf(authority, { names, usages: ["serverAuth", "clientAuth"], ...times });
-    await backups.secret(name, dataOf(pair, authority.certificate));
+    const { certificate, key } = await newLeaf(between, { names, usages: ["serverAuth", "clientAuth"], ...times });
+    await backups.secret(name, dataOf({ certificate: certificate + between.certificate, key }, root.certificate));
   }
 });
 afterAll(async () => await namespace[Symbol.asyncDispose]());

@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from "node:net";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A proxy to a server on loopback that can be slow, or away. */
@@ -22,27 +23,22 @@ export interface SlowProxy {
 export async function startSlowProxy(targetPort: number, host: string): Promise<SlowProxy> {
   const sockets = new Set<Socket>();
   let [sentBytes, rate]: [number, number | undefined] = [0, undefined];
+  async function* slowed(pieces: AsyncIterable<Buffer>) {
+    for await (const piece of pieces) {
+      sentBytes += piece.length;
+      if (rate !== undefined) await sleep((1000 * piece.length) / rate);
+      yield piece;
+    }
+  }
   const server = createServer((near) => {
     const far = connect(targetPort, "127.0.0.1");
-    const forward = async () => {
-      for await (const piece of near as AsyncIterable<Buffer>) {
-        sentBytes += piece.length;
-        far.write(piece);
-        if (rate !== undefined) await sleep((1000 * piece.length) / rate);
-        else if (far.writableNeedDrain) await new Promise((done) => far.once("drain", done).once("close", done));
-      }
-      far.end();
-    };
     for (const socket of [near, far]) {
       sockets.add(socket);
-      socket.on("error", () => socket.destroy());
-      socket.on("close", () => {
-        sockets.delete(socket);
-        for (const other of [near, far]) other.destroy();
-      });
+      socket.on("close", () => sockets.delete(socket));
     }
-    forward().catch(() => far.destroy()); // the client that ended the connection gets no more data
-    far.pipe(near);
+    // An error ends both sockets, and is the client's to report.
+    pipeline(near, slowed, far).catch(() => undefined);
+    pipeline(far, near).catch(() => undefined);
   });
   const listen = (port: number) => new Promise<void>((done) => server.listen(port, host, done));
   const leave = async () => {
