@@ -38,6 +38,14 @@ describe("with a container that a webhook added and that keeps running,", () => 
     expect(endPodOf([undefined, seen])).toBeUndefined();
   });
 
+  test("the Job has succeeded with the agent, also when the added container does not start", () => {
+    const [pod] = at(0).pods;
+    const [agent] = pod!.status!.containerStatuses!;
+    const waiting = { name: "istio-proxy", state: { waiting: { reason: "ImagePullBackOff" } } };
+    const seen = { job, pods: [{ ...pod, status: { ...pod!.status, containerStatuses: [agent, waiting] } } as Pod] };
+    expect([stateOf(seen), reportOf(seen), lingeringPod(seen)]).toEqual(["succeeded", DONE, seen.pods[0]]);
+  });
+
   test("the pod has failed as soon as the agent has, and its Job continues", () => {
     const seen = at(1);
     expect([stateOf(seen), reportOf(seen), workingPod(seen)]).toEqual(["active", FULL, undefined]);

@@ -35,7 +35,7 @@ export function stateOf({ job, pods }: Attempted): "active" | "succeeded" | "fai
   return "active";
 }
 
-/** The pod in which the agent has ended and an added container still runs. */
+/** The pod in which the agent has ended and an added container has not. */
 export function lingeringPod({ pods }: Attempted): Pod | undefined {
   return pods.find(isLingering);
 }
@@ -44,18 +44,18 @@ function isLingering(pod: Pod): boolean {
   if (isOver(pod)) return false;
   const all = pod.status?.containerStatuses ?? [];
   const hasAgentEnded = all.some(({ name, state }) => LAST.includes(name) && state?.terminated !== undefined);
-  return hasAgentEnded && all.some(({ state }) => state?.running !== undefined);
+  return hasAgentEnded && all.some(({ state }) => state?.terminated === undefined);
 }
 
 /** Containers with which pods of the agent end; a pod has one of them. Others are init containers. */
 const LAST: Workers = [AGENT_CONTAINER, VERIFY_CONTAINER, FINISH_CONTAINER];
 
-/** Whether the pod has ended, or its agent has and only an added container runs. */
+/** Whether the pod has ended, or its agent has and only an added container has not. */
 export function hasEnded(pod: Pod): boolean {
   return isOver(pod) || isLingering(pod);
 }
 
-/** Whether the pod has ended with success, or its agent has and only an added container runs. */
+/** Whether the pod has ended with success, or its agent has and only an added container has not ended. */
 export function hasSucceeded(pod: Pod): boolean {
   return isLingering(pod) ? exitCodeOf(pod) === 0 : pod.status?.phase === "Succeeded";
 }

@@ -114,6 +114,22 @@ const manifestIn = (store: MemoryStore): Manifest =>
   readManifest(store.objects.get(MANIFEST)?.bytes.toString() ?? "", KEY);
 
 describe("a backup", () => {
+  test("is not given up when the database grows after etcd has sent the snapshot", async () => {
+    const member = memberWith("m1:2379");
+    const small = { ...status, dbSizeQuotaBytes: 10_000 };
+    const source = { ...member.source, status: () => Promise.resolve({ ...small, dbSizeBytes: 9_999 }) };
+    const { store, run, clock } = world([{ source, status: small }]);
+    const ended = store.put.bind(store);
+    // The store takes its time to assemble the object, and refuses it when the call was aborted.
+    store.put = async (key, body, options) => {
+      const stored = await ended(key, body, options);
+      await clock.sleep(7_000);
+      if (options.signal.aborted) throw new StoreError("Aborted", "too late");
+      return stored;
+    };
+    assert.equal((await run()).key, KEY);
+  });
+
   test("stores the object as etcd sent it, and its manifest last", async () => {
     const { store, run } = world();
     const object = await run();

@@ -48,6 +48,7 @@ export async function copySnapshot(
       watchdog.waitsFor = "source";
     }
     watchdog.waitsFor = "store";
+    growthWatch.stop(); // etcd's read transaction has ended with the stream
   }
 
   async function* send(bytes: Bytes) {

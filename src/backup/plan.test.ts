@@ -299,7 +299,7 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "keeps a verification Job while the backup is not completed", given: { ...verifying("made"), backup: verified({ status: { phase: "BackingUp" } }).backup }, expect: "wait: backup-completed" },
   { name: "deletes the object while its verification runs", given: { ...verifying("running"), ...going({ stage: "succeeded", spec: { verification: { mode: "Restore" } } }), verifying: verifying("running").verifying }, expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "shows why an attempt failed that is retried", given: backup({ stage: "made", with: { taking: { job, pods: [endedPod(job, 1, FULL)] } } }), expect: "warn: await-job", because: "an attempt of Job nightly has failed and is retried: NoSpace: the bucket is full" },
-  { name: "keeps an archive's Job when its claim is no longer labelled, although the cluster has switched to TLS", given: { ...backup({ spec: { archive: {}, ...ON_VOLUME } }), cluster: overTls() }, expect: "wait: await-job" },
+  { name: "deletes an archive's Job to replace it, although its claim is not read while a Job has it", given: { ...backup({ spec: { archive: {}, ...ON_VOLUME } }), cluster: overTls(), claim: undefined }, expect: "renew-job: deleteJob nightly" },
   { name: "deletes an archive's Job to replace it when the cluster has switched to TLS", given: { ...backup({ spec: { archive: {} } }), cluster: overTls() }, expect: "renew-job: deleteJob nightly", because: "Job nightly is replaced: EtcdCluster my-etcd is now reached over TLS" },
   { name: "waits for a pod that is being deleted", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })] } } }), expect: "wait: await-job", because: "is being deleted" },
 ]; // biome-ignore format: a table
@@ -322,6 +322,15 @@ test("backup plan: an ended backup is looked at again when its first Job is to b
   const both = endedBefore(DAY - 5_000, ended, verification(verified(), "succeeded"));
   expect(planBackup(both)).toEqual({ next: "settled", recheckAfterMs: 5_000 });
   expect(planBackup({ ...endedBefore(DAY - 5_000), taking: undefined })).toEqual({ next: "settled" });
+});
+
+test("backup plan: a failed verification is looked at again when it is repeated", () => {
+  const failedVerification = later(verifying("failed", { etcdutl: [137, ""] }), 4 * MINUTE);
+  expect(planBackup(failedVerification)).toMatchObject({
+    rule: "await-verification",
+    recheckAfterMs: 6 * MINUTE - 2_000,
+  });
+  expect(planBackup(verifying("running"))).toMatchObject({ rule: "await-verification", recheckAfterMs: 10_000 });
 });
 
 test("backup plan: no verification rule defers a step when no verification is pending", () => {

@@ -49,6 +49,27 @@ test("a read that breaks off requests the rest of the same object version", asyn
   );
 });
 
+test("a read takes no bytes from a store that sends the whole object instead of the rest", async () => {
+  const asked: number[] = [];
+  const open = (from: number): Promise<Opened> => {
+    asked.push(from);
+    const begin = asked.length === 2 ? 0 : from;
+    async function* body() {
+      yield await Promise.resolve(Buffer.from("0123456789").subarray(begin, asked.length === 1 ? 4 : 10));
+      if (asked.length === 1) throw new StoreError("Unreachable", "the connection broke");
+    }
+    return Promise.resolve({ version: "A", bytes: 10 - begin, body: body() });
+  };
+  const requests = new Requests(
+    patience,
+    translator([], () => undefined),
+  );
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of read("get a", 0, requests, never, open)) chunks.push(chunk);
+  assert.equal(Buffer.concat(chunks).toString(), "0123456789");
+  assert.deepEqual(asked, [0, 4, 4]);
+});
+
 test.each([
   ["refuses another version", true],
   ["ignores the requested version", false],

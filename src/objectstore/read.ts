@@ -31,6 +31,7 @@ export async function* read(
 ): AsyncGenerator<Uint8Array, void, void> {
   let at = from;
   let version: string | undefined;
+  let end: number | undefined;
   let sinceMs = requests.nowMs();
   for (let inVain = 0; ; inVain++) {
     // The body outlives the attempt that opened it, and ends with this call.
@@ -47,7 +48,13 @@ export async function* read(
       // Some servers ignore the condition and send the present version.
       if (version !== undefined && opened.version !== version) throw replaced(what);
       version = opened.version;
-      const end = at + opened.bytes;
+      end ??= at + opened.bytes;
+      // Some proxies ignore the range and send the object from its start.
+      if (at + opened.bytes !== end)
+        throw new StoreError(
+          "Unreachable",
+          `${what}: the store sent ${opened.bytes} bytes instead of the last ${end - at}`,
+        );
       for await (const chunk of eachInTime(what, opened.body, requests, signal)) {
         at += chunk.length;
         inVain = -1;

@@ -100,15 +100,15 @@ export function latestByEtcd(backups: readonly EtcdBackup[], order = byRevision)
 }
 
 /**
- * Backups that nothing replaces, by cluster ID: the latest by revision and the latest by time. These differ when a
- * clock was set back, or etcd was restored to an earlier state.
+ * Backups that nothing replaces, by cluster ID: the latest and the latest verified, by revision and by time. Revision
+ * and time differ when a clock was set back, or etcd was restored to an earlier state.
  */
 export function keepersByEtcd(backups: readonly EtcdBackup[]): ReadonlyMap<string, readonly EtcdBackup[]> {
-  const youngest = latestByEtcd(backups, byAge);
-  const both = [...latestByEtcd(backups)].map(
-    ([etcd, furthest]) => [etcd, [...new Set([furthest, youngest.get(etcd) ?? furthest])]] as const,
-  );
-  return new Map(both);
+  const all = [backups, backups.filter(isVerified)].flatMap((some) => [
+    ...latestByEtcd(some).values(),
+    ...latestByEtcd(some, byAge).values(),
+  ]);
+  return Map.groupBy(new Set(all), etcdOf);
 }
 
 /** Whether the retention has marked its object for deletion. */

@@ -24,6 +24,11 @@ const [far, back, further] = [
   run(NOW - 2 * HOUR, { etcd: "e", revision: "900" }),
   run(NOW - HOUR, { etcd: "e", revision: "901" }),
 ];
+const [oldVerified, verifiedOne, newVerified] = [
+  run(NOW - 3 * HOUR, { verified: true }),
+  run(NOW - 2 * HOUR, { verified: true }),
+  run(NOW - HOUR, { verified: true }),
+];
 const wrong = run(NOW - HOUR, { doubted: "VerificationFailed" });
 const open = run(NOW - HOUR, { doubted: "open" });
 const given = run(NOW - 2 * HOUR, { given: true });
@@ -71,6 +76,9 @@ const cases: Record<string, readonly (readonly [string, ScheduleSnapshot, Schedu
     ["deleting a failed backup", due({ backups: [failed] }), remove(failed), "allowed"],
     ["deleting a backup when a later one exists", due({ backups: [older, newer] }), remove(older, newer), "allowed"],
     ["deleting a backup when a later one exists, listed first", due({ backups: [newer, older] }), remove(older, newer), "allowed"],
+    ["deleting an older verified backup when the latest is verified", due({ backups: [oldVerified, newVerified] }), remove(oldVerified, newVerified), "allowed"],
+    ["deleting an older verified backup when a later verified one is named, too", due({ backups: [oldVerified, verifiedOne, newer] }), remove(oldVerified, verifiedOne, newer), "allowed"],
+    ["deleting an older verified backup when the later verified one is not named", due({ backups: [oldVerified, verifiedOne, newer] }), remove(oldVerified, newer), "forbidden"],
     ["deleting the latest backup, listed first", due({ backups: [newer, older] }), remove(newer, older), "forbidden"],
     ["deleting a backup when another was created in the same second and due later", due({ backups: [twin, newer] }), remove(newer, twin), "allowed"],
     ["marking the object of a backup when a later one exists", due({ backups: [older, newer] }), give(older, newer), "allowed"],

@@ -1,5 +1,4 @@
 import { stateOf } from "#agent-job/job-state.ts";
-import { lackOfClaim } from "#backup/claim.ts";
 import { backupJob } from "#backup/desired/job.ts";
 import { lackOfName } from "#backup/name.ts";
 import { isToBeRenewed, otherReach } from "#backup/reach.ts";
@@ -95,9 +94,8 @@ export const renewJob: BackupRule = {
     const { taking } = snapshot;
     if (taking === undefined || taking.job.metadata.deletionTimestamp !== undefined) return undefined;
     if (!isToBeRenewed(snapshot, taking)) return undefined;
-    // An existing Job is not deleted for a new one that cannot be created.
-    const lack = lackOfSource(snapshot) ?? lackOfClaim(snapshot);
-    if (stateOf(taking) === "active" && lack !== undefined) return undefined;
+    // An existing Job is not deleted for a new one that cannot be created. Its claim is there, since its pod mounts it.
+    if (stateOf(taking) === "active" && lackOfSource(snapshot) !== undefined) return undefined;
     const because = `Job ${taking.job.metadata.name} is replaced: ${otherReach(snapshot)}`;
     return step(because, { do: "deleteJob", job: taking.job });
   },

@@ -71,7 +71,8 @@ export const awaitVerification: BackupRule = {
     if (status === "True") return wait(message, TOLD_RECHECK_MS);
     if (status === "False")
       return wait(`${provesDefect(reason) ? WRONG : UNKNOWN}: ${reason}: ${message}`, TOLD_RECHECK_MS, { warn: true });
-    return wait(message, AWAIT_VERIFICATION_RECHECK_MS, {
+    const untilMs = nextAttemptMs(snapshot) ?? 0;
+    return wait(message, Math.max(AWAIT_VERIFICATION_RECHECK_MS, untilMs - snapshot.takenAtMs), {
       warn: reason !== "Verifying" && reason !== "PodPending",
     });
   },
