@@ -330,6 +330,8 @@ test("backup plan: a failed verification is looked at again when it is repeated"
     rule: "await-verification",
     recheckAfterMs: 6 * MINUTE - 2_000,
   });
+  const last = { ...requestedADayBefore(failedVerification), takenAtMs: backup().takenAtMs - 20 * MINUTE };
+  expect(planBackup(last)).toMatchObject({ rule: "await-verification", recheckAfterMs: 20 * MINUTE });
   expect(planBackup(verifying("running"))).toMatchObject({ rule: "await-verification", recheckAfterMs: 10_000 });
 });
 

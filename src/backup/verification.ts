@@ -122,7 +122,8 @@ function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
     const failure = failureOf(verifying);
     if (provesDefect(failure.reason)) return failed(failure);
     const nextMs = nextAttemptMs(snapshot);
-    const next = nextMs === undefined ? "" : `; the next attempt is at ${rfc3339(nextMs)}`;
+    const isNext = nextMs !== undefined && nextMs < verifiedUntilMs(snapshot);
+    const next = isNext ? `; the next attempt is at ${rfc3339(nextMs)}` : "";
     return awaited(snapshot, failure, next);
   }
   const report = reportOf(verifying, VERIFY_CONTAINER);
@@ -191,6 +192,11 @@ function awaited(snapshot: BackupSnapshot, lack: Lack, next = "", jobMs = Number
   if (snapshot.takenAtMs - sinceMs < VERIFY_WITHIN_MS)
     return { status: "Unknown", reason: lack.reason, message: lack.message + next };
   return failed(lack, `; the object could not be verified for ${VERIFY_WITHIN_MS / 3_600_000} hours`);
+}
+
+/** When a verification that cannot run is given up, in milliseconds since 1970. */
+export function verifiedUntilMs(snapshot: BackupSnapshot): number {
+  return startMs(snapshot) + VERIFY_WITHIN_MS;
 }
 
 /** When the operator first observed the request, according to the status. */

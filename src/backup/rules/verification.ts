@@ -5,7 +5,7 @@ import { verificationJob } from "#backup/desired/verification.ts";
 import { hasEnded, isToBeVerified, ownOf } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
-import { etcdImageOf, nextAttemptMs, verificationOf } from "#backup/verification.ts";
+import { etcdImageOf, nextAttemptMs, verificationOf, verifiedUntilMs } from "#backup/verification.ts";
 import { step, wait } from "#runtime/decide.ts";
 
 /** Ends the Job of a verification that has ended: its result is final. */
@@ -71,7 +71,7 @@ export const awaitVerification: BackupRule = {
     if (status === "True") return wait(message, TOLD_RECHECK_MS);
     if (status === "False")
       return wait(`${provesDefect(reason) ? WRONG : UNKNOWN}: ${reason}: ${message}`, TOLD_RECHECK_MS, { warn: true });
-    const untilMs = nextAttemptMs(snapshot) ?? 0;
+    const untilMs = Math.min(nextAttemptMs(snapshot) ?? 0, verifiedUntilMs(snapshot));
     return wait(message, Math.max(AWAIT_VERIFICATION_RECHECK_MS, untilMs - snapshot.takenAtMs), {
       warn: reason !== "Verifying" && reason !== "PodPending",
     });
