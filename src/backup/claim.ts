@@ -5,6 +5,7 @@ import {
   PEER_LABEL,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
+import { isFull } from "#backup/running.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 
@@ -32,12 +33,14 @@ export function memberClaimText({ backup, claim, namesake }: BackupSnapshot): st
 
 /** Problem with the named claim; `undefined` when a pod may mount it, or none is named. */
 export function lackOfClaim(snapshot: BackupSnapshot): Lack | undefined {
-  const { backup, claim } = snapshot;
+  const { backup, claim, running } = snapshot;
   const { volume } = backup.spec.destination;
   if (volume === undefined) return undefined;
   const refusal = memberClaimText(snapshot);
   if (refusal !== undefined) return { reason: "SpecRefused", message: refusal };
   const { claimName } = volume;
+  // It is not read while other backups run first.
+  if (claim === undefined && running !== undefined && isFull(running)) return undefined;
   if (claim === undefined) {
     const message = `${FIELD} is ${claimName}, which this namespace does not have`;
     return { reason: "ClaimNotAllowed", message };

@@ -23,12 +23,10 @@ export const SOURCE_INDEX = "source";
 export interface BackupReads {
   readonly backups: CacheView<EtcdBackup>;
   readonly clusters: CacheView<EtcdCluster>;
-  readonly claims: CacheView<PersistentVolumeClaim>;
   readonly jobs: CacheView<Job>;
   readonly pods: CacheView<Pod>;
   /**
-   * For Kubernetes' warning events, the only source for a missing quota or Secret. Also for the destination's claim,
-   * since the cache may show a label that is gone.
+   * For Kubernetes' warning events, the only source for a missing quota or Secret. Also for the destination's claim.
    */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly clock: Clock;
@@ -122,26 +120,30 @@ function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): E
   return cluster === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name: cluster.name });
 }
 
-/**
- * Before a Job exists, the API server is asked. After that the cache suffices, since the Job's pod mounts the claim
- * anyway. So does it while other backups run first: the API server is asked when the turn comes.
- */
+/** The claim, from the API server: caches have only claims of members. It is read when a Job may be created next. */
 async function claimOf(
-  { claims, kube }: BackupReads,
+  { kube }: BackupReads,
   backup: EtcdBackup,
-  { taking, removing, verifying, running }: Pick<BackupSnapshot, "taking" | "removing" | "verifying" | "running">,
+  attempts: Pick<BackupSnapshot, "taking" | "removing" | "verifying" | "running">,
   signal: AbortSignal,
 ): Promise<Observed<PersistentVolumeClaim>> {
   const { metadata, spec } = backup;
   const { volume } = spec.destination;
-  if (volume === undefined) return absent;
-  const ref = { namespace: metadata.namespace, name: volume.claimName };
-  const next = isToBeVerified({ backup }) ? verifying : taking;
-  const cached = claims.get(ref);
-  const isWaiting = cached !== undefined && running !== undefined && isFull(running);
-  if (!isWaiting && (isDeleting({ backup }) ? removing : next) === undefined)
-    return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
-  return cached === undefined ? absent : present(cached);
+  if (volume === undefined || !mayNeedJob(backup, attempts)) return absent;
+  return await kube.find(
+    PERSISTENT_VOLUME_CLAIMS,
+    { namespace: metadata.namespace, name: volume.claimName },
+    { signal },
+  );
+}
+
+function mayNeedJob(
+  backup: EtcdBackup,
+  { taking, removing, verifying, running }: Pick<BackupSnapshot, "taking" | "removing" | "verifying" | "running">,
+): boolean {
+  if (isDeleting({ backup })) return removing === undefined;
+  if (isToBeVerified({ backup })) return verifying === undefined;
+  return isOpen(backup) && taking === undefined && !(running !== undefined && isFull(running));
 }
 
 function namesakeOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): EtcdCluster | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isFull, isRunning, OPEN, openIndexOf } from "#backup/running.ts";
+import { countRunning, isFull, isRunning, OPEN, openIndexOf } from "#backup/running.ts";
 import { attempt, backup, removal, verification, verified } from "#kit/snapshots/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
@@ -41,6 +41,15 @@ describe("a backup", () => {
     const { creationTimestamp: _, ...metadata } = job.metadata;
     expect(isRunning({ ...ready, metadata } as Job, snapshot.backup, snapshot.takenAtMs)).toBe(false);
   });
+});
+
+test("a namespace counts for at most two thirds of all places, whatever Jobs it has", () => {
+  const theirs = Array<string>(30).fill("theirs");
+  expect(countRunning([...theirs, "ours"], "ours", 20)).toEqual({ all: 14, inNamespace: 1, most: 20 });
+  expect(countRunning(theirs, "theirs", 20)).toEqual({ all: 13, inNamespace: 30, most: 20 });
+  expect(isFull(countRunning(theirs, "theirs", 20))).toBe(true);
+  expect(countRunning(theirs, "ours", 1)).toEqual({ all: 1, inNamespace: 0, most: 1 });
+  expect(countRunning([], "ours", 20)).toEqual({ all: 0, inNamespace: 0, most: 20 });
 });
 
 test.each([

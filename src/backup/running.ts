@@ -21,6 +21,15 @@ export interface Running {
   readonly most: number;
 }
 
+/** Running backups by their namespaces. A namespace counts for at most two thirds of `most`, whatever Jobs it has. */
+export function countRunning(namespaces: readonly string[], namespace: string, most: number): Running {
+  const counts = Map.groupBy(namespaces, (each) => each)
+    .values()
+    .map(({ length }) => Math.min(length, Math.max(1, Math.floor((2 * most) / 3))));
+  const all = counts.reduce((sum, each) => sum + each, 0);
+  return { all, inNamespace: namespaces.filter((each) => each === namespace).length, most };
+}
+
 /** Whether another backup of the namespace must wait. One namespace alone gets up to two thirds of all places. */
 export function isFull({ all, inNamespace, most }: Running): boolean {
   return !isOneMoreLeft(inNamespace, most - all, most);

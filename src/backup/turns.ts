@@ -1,6 +1,6 @@
 import { BACKUP_LABEL, backupJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import { isFull, isRunning, OPEN, OPEN_INDEX, type Running, YOUNG_MS } from "#backup/running.ts";
+import { countRunning, isFull, isRunning, OPEN, OPEN_INDEX, type Running, YOUNG_MS } from "#backup/running.ts";
 import type { Clock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import type { Job } from "#kube/kinds.ts";
@@ -34,7 +34,7 @@ export class Turns {
     this.#forget();
     const unseen = [...this.#created.values()].map(({ backup }) => backup);
     const namespaces = [...seen.map(({ metadata }) => metadata.namespace), ...unseen.map((each) => each.namespace)];
-    return { all: namespaces.length, inNamespace: namespaces.filter((each) => each === namespace).length, most };
+    return countRunning(namespaces, namespace, most);
   }
 
   /**
