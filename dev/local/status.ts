@@ -1,4 +1,5 @@
 import pc from "picocolors";
+import { columns } from "#base/columns.ts";
 import { isAlive } from "../proc.ts";
 import { seconds } from "../progress.ts";
 import { apiServerUrl } from "./addresses.ts";
@@ -48,13 +49,3 @@ const CENTRAL = [
   "coredns",
   "provisioner",
 ];
-
-function columns(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-}

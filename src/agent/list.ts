@@ -1,3 +1,4 @@
+import { columns } from "#base/columns.ts";
 import { StoreError } from "#objectstore/error.ts";
 import type { ObjectStore, StoredObject } from "#objectstore/store.ts";
 import { describedBy } from "./archive/manifest.ts";
@@ -102,14 +103,7 @@ function stateOf(object: StoredObject | undefined, storedBytes: number): string 
 }
 
 function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
-  const cells = rows.map((row) => row.map((cell, at) => (at === row.length - 1 ? plain(cell) : word(cell))));
-  const widths = (cells[0] ?? []).map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
-  return cells.map((row) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+  return columns(rows.map((row) => row.map((cell, at) => (at === row.length - 1 ? plain(cell) : word(cell)))));
 }
 
 /** Anyone with write access to the store may have written the text: control characters would act on the terminal. */
