@@ -9,6 +9,7 @@ import {
   agentPod,
   attempt,
   available,
+  BUSY,
   backup,
   destinationClaim,
   endedPod,
@@ -83,8 +84,6 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
 
 const own = attempt(backup(), "running");
 const leftJob = removing("running").removing!.job;
-/** Every place is taken. */
-const BUSY = { all: 20, inNamespace: 0, most: 20 };
 /** The Job failed by its deadline, and its controller has deleted the pod. */
 const overdue = { job: attempt(backup(), "failed").job, pods: [] };
 const membersClaim = destinationClaim({ [CLUSTER_LABEL]: "my-etcd" });

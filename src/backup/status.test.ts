@@ -10,6 +10,7 @@ import { kstatusOf } from "#kit/kstatus.ts";
 import {
   agentPod,
   attempt,
+  BUSY,
   backup,
   goodTarget,
   removal,
@@ -466,8 +467,7 @@ describe("problems that block the plan:", () => {
   });
 
   test("a backup that waits for others is shown as Waiting, and the wait counts toward no time limit", () => {
-    const running = { all: 20, inNamespace: 0, most: 20 };
-    const waiting = backup({ stage: "new", status: STARTED, with: { running } });
+    const waiting = backup({ stage: "new", status: STARTED, with: { running: BUSY } });
     const waited = statusOf(waiting);
     expect(conditionsOf(waiting)).toEqual({
       Complete: "False Waiting",

@@ -4,6 +4,7 @@ import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import {
   attempt,
+  BUSY,
   backup,
   ON_VOLUME,
   overTls,
@@ -19,8 +20,6 @@ import type { Job } from "#kube/kinds.ts";
 const DELETE = { deletionPolicy: "Delete" };
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
 const going = { spec: DELETE, status: MADE, deleting: true, held: true };
-/** Every place is taken. */
-const BUSY = { all: 20, inNamespace: 0, most: 20 };
 const own = attempt(backup(), "running");
 const theirs = { ...own, job: { ...own.job, metadata: { ...own.job.metadata, ownerReferences: [] } } as Job };
 const minutes = (snapshot: BackupSnapshot, count: number) => ({

@@ -15,6 +15,9 @@ import { born, claim, cluster, NOW } from "./cluster.ts";
 
 export const IMAGE = "registry.example/etcd-cluster-operator:1";
 
+/** Running backups that take every place, none of them in the namespace of the backup. */
+export const BUSY = { all: 20, inNamespace: 0, most: 20 };
+
 /** Part of a spec: backups are stored on this claim. */
 export const ON_VOLUME = { destination: { volume: { claimName: "backups" } } };
 
