@@ -29,7 +29,7 @@ export function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted
  * Otherwise the Job could fail by its deadline, and its controller would delete the pod together with the report.
  */
 export function stateOf({ job, pods }: Attempted): "active" | "succeeded" | "failed" {
-  const codes = pods.filter(isLingering).map(exitCodeOf);
+  const codes = pods.filter(isLingering).map((pod) => endOf(pod)?.exitCode);
   if (conditionOf(job.status, "Complete") !== undefined || codes.includes(0)) return "succeeded";
   if (conditionOf(job.status, "Failed") !== undefined || codes.includes(NO_RETRY_EXIT_CODE)) return "failed";
   return "active";
@@ -57,12 +57,12 @@ export function hasEnded(pod: Pod): boolean {
 
 /** Whether the pod has ended with success, or its agent has and only an added container has not ended. */
 export function hasSucceeded(pod: Pod): boolean {
-  return isLingering(pod) ? exitCodeOf(pod) === 0 : pod.status?.phase === "Succeeded";
+  return isLingering(pod) ? endOf(pod)?.exitCode === 0 : pod.status?.phase === "Succeeded";
 }
 
-/** Exit code of the container with which the pod ends. */
-function exitCodeOf(pod: Pod): number | undefined {
-  return statusesOf(pod, LAST)[0]?.state?.terminated?.exitCode;
+/** End of the container with which the pod ends. */
+function endOf(pod: Pod) {
+  return statusesOf(pod, LAST)[0]?.state?.terminated;
 }
 
 /** Whether the Job must be deleted to end all of its pods. */
@@ -82,8 +82,7 @@ export function endedAtMs(attempt: Attempted): number {
   const { status } = attempt.job;
   const end = conditionOf(status, "Complete") ?? conditionOf(status, "Failed");
   const pod = lingeringPod(attempt);
-  const [agent] = pod === undefined ? [] : statusesOf(pod, LAST);
-  return Date.parse(end?.lastTransitionTime ?? agent?.state?.terminated?.finishedAt ?? "");
+  return Date.parse(end?.lastTransitionTime ?? (pod && endOf(pod))?.finishedAt ?? "");
 }
 
 /** The condition of this type, if it is True. */
