@@ -35,6 +35,8 @@ export interface Writer {
   part(part: Part, signal: AbortSignal): Promise<void>;
   /** Makes the sent parts visible at once, without overwriting. */
   commit(signal: AbortSignal): Promise<void>;
+  /** Ends uploads of the same key by earlier calls, once this object is visible. Never throws. */
+  endOthers?(signal: AbortSignal): Promise<void>;
   /** Deletes the parts that were sent and are not visible. */
   abandon(signal: AbortSignal): Promise<void>;
   /** Deletes the object. */
@@ -161,6 +163,8 @@ class Upload {
     } catch (thrown) {
       if (!(await this.#isOurs(thrown))) throw thrown;
     }
+    // The object is stored: an abort from here on does not fail the call.
+    if (!isWhole) await this.#writer.endOthers?.(this.#stop.signal);
     return part.offset + part.bytes.length;
   }
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { StoreError } from "./error.ts";
 import { translator } from "./failure.ts";
 import { PATIENCE, type Patience, Requests } from "./patience.ts";
-import { PUT_ID, type Writer } from "./put.ts";
+import { PUT_ID, put, type Writer } from "./put.ts";
 import { s3Config } from "./s3-config.ts";
 import { s3Answer } from "./s3-error.ts";
 import { S3Writer } from "./s3-writer.ts";
@@ -16,15 +16,21 @@ const QUICK = { ...PATIENCE, backoff: { firstMs: 5, maxMs: 5, factor: 1, jitter:
 const HASTY = { ...QUICK, commitMs: 200 };
 const location = { store: "s3", bucket: "backups", region: "eu-west-1" } as const;
 
-/** Requests by method and headers. @param lost number of lost answers to the completion of an upload */
+/**
+ * Requests by method and headers.
+ * @param lost number of lost answers to the completion of an upload
+ * @param onList called when unfinished uploads are listed
+ */
 function writer({
   there = nothing,
   lost = 0,
   patience = QUICK,
+  onList = () => undefined,
 }: {
   there?: Pick<Writer, "putID" | "remove">;
   lost?: number;
   patience?: Patience;
+  onList?: () => void;
 } = {}) {
   let left = lost;
   const sent: { method: string; headers: Record<string, string> }[] = [];
@@ -32,6 +38,7 @@ function writer({
   const send = (_next: unknown) => (args: { request?: unknown }) => {
     const request = args.request as (typeof sent)[number] & { query: Record<string, string> };
     sent.push(request);
+    if (request.method === "GET") onList();
     if (request.method === "POST" && "uploadId" in request.query && left-- > 0)
       return Promise.reject(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
     return Promise.resolve({ response: {}, output: { $metadata: {}, ETag: "tag", UploadId: "upload" } });
@@ -51,6 +58,7 @@ test("requests have Content-MD5, which object lock requires and every server sup
   await to.begin(signal);
   await to.part({ index: 0, offset: 0, bytes: part, isLast: true, release: () => undefined }, signal);
   await to.commit(signal);
+  await to.endOthers(signal);
   expect(sent.map(({ method, headers }) => [method, headers["content-md5"]])).toEqual([
     ["PUT", md5(object)],
     ["POST", undefined],
@@ -108,4 +116,31 @@ test("an upload with a confirmed first completion is not checked", async () => {
   const { writer: to } = writer({ there: { ...nothing, putID: () => Promise.reject(new Error("looked")) } });
   await to.begin(signal);
   await expect(to.commit(signal)).resolves.toBeUndefined();
+});
+
+test("an upload that is aborted after its object is stored succeeds, and its object stays", async () => {
+  const call = new AbortController();
+  let [visible, removed]: [string | undefined, number] = [undefined, 0];
+  const there = {
+    putID: () => Promise.resolve(visible),
+    remove: () => Promise.resolve(void removed++),
+  };
+  let id: string | undefined;
+  const onList = () => {
+    visible = id;
+    call.abort(new Error("the pod ends"));
+  };
+  const { sent, writer: to } = writer({ there, onList });
+  const size = to.partBytes + 1;
+  const body = (async function* () {
+    yield await Promise.resolve(Buffer.alloc(size));
+  })();
+  const stored = put("put", body, { signal: call.signal }, QUICK, (own) => {
+    id = own;
+    return to;
+  });
+  await expect(stored).resolves.toEqual({ bytes: size });
+  expect(call.signal.aborted).toBe(true);
+  expect(sent.map(({ method }) => method)).toEqual(["POST", "PUT", "PUT", "POST", "GET"]);
+  expect(removed).toBe(0);
 });

@@ -124,14 +124,14 @@ export class S3Writer implements Writer {
       );
     });
     if (asked > 1) await this.#shown(signal);
-    await this.#endOthers(signal);
   }
 
   /**
    * Ends uploads of the same key that earlier attempts have left: their parts would be paid for until a lifecycle rule
-   * ends them. None of them can become the object any more. Without the permission, or in an outage, they stay.
+   * ends them. None of them can become the object any more. Without the permission, in an outage or after an abort,
+   * they stay.
    */
-  async #endOthers(signal: AbortSignal): Promise<void> {
+  async endOthers(signal: AbortSignal): Promise<void> {
     const { Bucket, Key } = this.#object;
     try {
       await this.#requests.once(this.#what, this.#requests.patience.answerMs, signal, async (abortSignal) => {
@@ -141,7 +141,7 @@ export class S3Writer implements Writer {
           await this.#client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }), { abortSignal });
       });
     } catch {
-      signal.throwIfAborted();
+      // The object is stored all the same.
     }
   }
 
