@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { systemClock } from "#base/clock.ts";
-import { StoreError, type StoreReason } from "./error.ts";
-import { networkFailure, reasonOfStatus, textOf } from "./failure.ts";
+import type { StoreReason } from "./error.ts";
+import { AnswerError, networkFailure, reasonOfStatus, textOf } from "./failure.ts";
 import { bodyText, HttpConnections } from "./http.ts";
 
 // Workload identity: Azure's webhook mounts a token of the pod's service account and sets four variables; the token is
@@ -71,7 +71,7 @@ async function ask(url: URL, form: URLSearchParams, ca: string | undefined): Pro
     });
     return tokenIn(url, answer.statusCode ?? 0, await bodyText(answer));
   } catch (thrown) {
-    if (thrown instanceof StoreError) throw thrown;
+    if (thrown instanceof AnswerError) throw thrown;
     const { reason, text } = networkFailure(thrown) ?? { reason: "Unreachable" as const, text: textOf(thrown) };
     return failed(reason, `${url.host}: ${text}`);
   } finally {
@@ -106,5 +106,5 @@ function variable(name: string): string {
 }
 
 function failed(reason: StoreReason, text: string, mayPass = false): never {
-  throw new StoreError(reason, `the pod's workload identity: ${text}`, { mayPass });
+  throw new AnswerError({ reason, text: `the pod's workload identity: ${text}`, mayPass });
 }

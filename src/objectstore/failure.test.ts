@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { StoreError } from "./error.ts";
-import { networkFailure, reasonOfStatus, translator } from "./failure.ts";
+import { AnswerError, networkFailure, reasonOfStatus, translator } from "./failure.ts";
 
 const coded = (code: string, message = "it failed") => Object.assign(new Error(message), { code });
 
@@ -55,14 +55,12 @@ test("a StoreError is not translated again", () => {
   expect(translator([], () => ({ reason: "Other", text: "" }))(error, "put a")).toBe(error);
 });
 
-test("the text of a token service in a StoreError is cut, on one line, and without secrets and signed tokens", () => {
+test("the text of a token service is cut, on one line, and without secrets and signed tokens", () => {
   const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl";
   const text = `the token ${token} of\nmy-secret is wrong ${"x".repeat(2_000)}`;
-  const error = translator(["my-secret"], () => undefined)(
-    new StoreError("WrongCredentials", text, { mayPass: true }),
-    "put a",
-  );
-  expect(error).toMatchObject({ reason: "WrongCredentials", mayPass: true });
-  expect(error.message).toMatch(/^the token \*\*\* of \*\*\* is wrong x+$/);
-  expect(error.message).toHaveLength(1_000);
+  const thrown = new AnswerError({ reason: "WrongCredentials", text, mayPass: true });
+  const error = translator(["my-secret"], () => ({ reason: "Other", text: "" }))(thrown, "put a");
+  expect(error).toMatchObject({ name: "StoreError", reason: "WrongCredentials", mayPass: true });
+  expect(error.message).toMatch(/^put a: the token \*\*\* of \*\*\* is wrong x+$/);
+  expect(error.message).toHaveLength("put a: ".length + 500);
 });

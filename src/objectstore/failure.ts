@@ -11,6 +11,17 @@ export interface Answer {
   readonly mayPass?: boolean;
 }
 
+/** Throws an answer. Its text may contain tokens: only the message of the translated StoreError may be shown. */
+export class AnswerError extends Error {
+  override readonly name: string = "AnswerError";
+  readonly answer: Answer;
+
+  constructor(answer: Answer) {
+    super(answer.text);
+    this.answer = answer;
+  }
+}
+
 /** Node's codes for a server that refuses or drops connections. */
 const UNREACHABLE = new Set([
   "ECONNREFUSED",
@@ -79,27 +90,21 @@ export function reasonOfStatus(status: number | undefined): StoreReason {
 const LONGEST_TEXT = 500;
 
 /**
- * Translates errors of a store's library into StoreErrors.
+ * Translates errors of a store's library, and of an identity, into StoreErrors.
  * @param secrets values to redact from messages
- * @param answerOf meaning of the library's own errors; undefined for unknown ones
+ * @param answerOf meaning of the library's own errors; undefined for unknown ones. AnswerErrors have theirs
  */
 export function translator(
   secrets: readonly string[],
-  answerOf: (thrown: unknown) => Answer | undefined,
+  answerOf: (thrown: unknown) => Answer | undefined = () => undefined,
 ): (thrown: unknown, what: string) => StoreError {
   return (thrown, what) => {
-    if (thrown instanceof StoreError) return bounded(thrown, secrets);
+    if (thrown instanceof StoreError) return thrown;
+    const answer = thrown instanceof AnswerError ? thrown.answer : answerOf(thrown);
     const other: Answer = { reason: "Other", text: textOf(thrown) };
-    const { reason, text, mayPass = false } = answerOf(thrown) ?? networkFailure(thrown) ?? other;
+    const { reason, text, mayPass = false } = answer ?? networkFailure(thrown) ?? other;
     return new StoreError(reason, `${what}: ${redacted(text, secrets).slice(0, LONGEST_TEXT)}`, { mayPass });
   };
-}
-
-/** A StoreError of an identity may have the text of a token service, which a Secret or a proxy chooses. */
-function bounded(error: StoreError, secrets: readonly string[]): StoreError {
-  const text = redacted(error.message, secrets).slice(0, 2 * LONGEST_TEXT);
-  if (text === error.message) return error;
-  return new StoreError(error.reason, text, { mayPass: error.mayPass });
 }
 
 export function textOf(thrown: unknown): string {

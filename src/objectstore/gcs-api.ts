@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { StoreReason } from "./error.ts";
-import { type Answer, reasonOfStatus } from "./failure.ts";
+import { type Answer, AnswerError, reasonOfStatus } from "./failure.ts";
 import type { GCSCredentials } from "./gcs-credentials.ts";
 import { GCSTokens } from "./gcs-token.ts";
 import { bodyText, HttpConnections } from "./http.ts";
@@ -29,15 +29,13 @@ export interface GCSRequest {
 }
 
 /** An answer with an error status. */
-export class GCSRefusal extends Error {
+export class GCSRefusal extends AnswerError {
   override readonly name = "GCSRefusal";
   readonly status: number;
-  readonly answer: Answer;
 
   constructor(status: number, answer: Answer) {
-    super(answer.text);
+    super(answer);
     this.status = status;
-    this.answer = answer;
   }
 }
 

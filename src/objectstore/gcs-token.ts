@@ -11,7 +11,7 @@ import {
 } from "google-auth-library";
 import type { CredentialsDirectory } from "./credentials.ts";
 import { StoreError, type StoreReason } from "./error.ts";
-import { networkFailure, reasonOfStatus } from "./failure.ts";
+import { AnswerError, networkFailure, reasonOfStatus } from "./failure.ts";
 import { type GCSCredentials, gcsCredentialsOf } from "./gcs-credentials.ts";
 import { HttpConnections } from "./http.ts";
 import { checkIdentityPath } from "./identity.ts";
@@ -44,7 +44,7 @@ export class GCSTokens {
     [this.#credentials, this.#ca] = [credentials, ca];
   }
 
-  /** Authorization headers. @throws StoreError */
+  /** Authorization headers. @throws AnswerError */
   async headers(url: URL): Promise<Record<string, string>> {
     try {
       this.#client ??= await clientOf(this.#credentials, this.#ca);
@@ -106,10 +106,10 @@ async function clientOfPod(ca: string | undefined): Promise<AuthClient> {
 /**
  * Takes only names and sentences from the answer: the request contains a signature, and the answer may contain a token.
  */
-function tokenError(thrown: unknown): StoreError {
-  if (thrown instanceof StoreError) return thrown;
+function tokenError(thrown: unknown): AnswerError {
   const failure = (reason: StoreReason, text: string, mayPass = false) =>
-    new StoreError(reason, `no token for Google Cloud Storage: ${text}`, { mayPass });
+    new AnswerError({ reason, text: `no token for Google Cloud Storage: ${text}`, mayPass });
+  if (thrown instanceof StoreError) return failure(thrown.reason, thrown.message, thrown.mayPass);
   const answer = answerOf(thrown);
   if (answer !== undefined) {
     const { host, status } = answer;

@@ -26,10 +26,7 @@ async function upload(first: Answer, last: Answer): Promise<string> {
       return Promise.resolve({ statusCode, headers: { range }, resume: () => undefined });
     },
   };
-  const requests = new Requests(
-    PATIENCE,
-    translator([], () => undefined),
-  );
+  const requests = new Requests(PATIENCE, translator([]));
   const object = { name: "db.db", metadata: {} };
   const writer = new GCSWriter(api as unknown as GCSAPI, requests, "put db.db", "backups", object, there);
   const part = (index: number, offset: number, text: string, isLast: boolean) =>

@@ -35,10 +35,7 @@ export class GCSStore implements ObjectStore {
     this.#api = new GCSAPI(location, credentials, ca);
     this.#bucket = location.bucket;
     this.#place = `bucket ${location.bucket}${location.endpoint === undefined ? "" : ` at ${location.endpoint}`}`;
-    const translate = translator(gcsSecrets(credentials), (thrown) =>
-      thrown instanceof GCSRefusal ? thrown.answer : undefined,
-    );
-    this.#requests = new Requests(patience, translate);
+    this.#requests = new Requests(patience, translator(gcsSecrets(credentials)));
   }
 
   async put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<{ bytes: number }> {

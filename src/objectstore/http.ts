@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import { StoreError } from "./error.ts";
+import { AnswerError } from "./failure.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -54,14 +54,14 @@ export class HttpConnections {
  */
 const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
 
-/** Reads an answer that is no object. */
+/** Reads an answer that is no object. @throws AnswerError, or a network error */
 export async function bodyText(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > MAX_ANSWER_BYTES)
-      throw new StoreError("Other", `the store answers more than ${MAX_ANSWER_BYTES} bytes`);
+      throw new AnswerError({ reason: "Other", text: `the server answers more than ${MAX_ANSWER_BYTES} bytes` });
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

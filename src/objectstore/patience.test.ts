@@ -13,11 +13,7 @@ async function outcomeOf(
   attemptMs = 0,
 ) {
   const clock = new FakeClock();
-  const requests = new Requests(
-    { ...PATIENCE, ...change },
-    translator([], () => undefined),
-    clock,
-  );
+  const requests = new Requests({ ...PATIENCE, ...change }, translator([]), clock);
   const atMs: number[] = [];
   const sinceMs = clock.monotonicMs();
   const made = requests.make("put a", 60_000, never, async () => {
@@ -57,11 +53,7 @@ test("retries: a request to a store that never answered has five attempts, with 
 test("retries: what the platform may still provide is awaited like a store that never answered", async () => {
   const attemptsOf = async (mayPass: boolean) => {
     const clock = new FakeClock();
-    const requests = new Requests(
-      PATIENCE,
-      translator([], () => undefined),
-      clock,
-    );
+    const requests = new Requests(PATIENCE, translator([]), clock);
     let attempts = 0;
     const made = requests.make("put a", 60_000, never, () => {
       attempts += 1;
@@ -91,11 +83,7 @@ test.each(["ok", "AccessDenied"] as const)(
   "retries: a store that answered %s before is asked again for minutes, and then given up",
   async (first) => {
     const clock = new FakeClock();
-    const requests = new Requests(
-      PATIENCE,
-      translator([], () => undefined),
-      clock,
-    );
+    const requests = new Requests(PATIENCE, translator([]), clock);
     const ask = (answer: StoreReason | "ok") => {
       const answered = answer === "ok" ? Promise.resolve("ok") : Promise.reject(new StoreError(answer, "no"));
       return requests.make("put a", 60_000, never, () => answered).catch((thrown: StoreError) => thrown.reason);
@@ -122,11 +110,7 @@ test.each(["ok", "AccessDenied"] as const)(
 test("retries: the caller's signal cancels a running attempt, or the pause after one", async () => {
   for (const outcome of ["hangs", "Unreachable"] as const) {
     const clock = new FakeClock();
-    const requests = new Requests(
-      { ...PATIENCE, attempts: 1000 },
-      translator([], () => undefined),
-      clock,
-    );
+    const requests = new Requests({ ...PATIENCE, attempts: 1000 }, translator([]), clock);
     const controller = new AbortController();
     let seen: AbortSignal | undefined;
     const made = requests.make("put a", 60_000, controller.signal, (signal) => {

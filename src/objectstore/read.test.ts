@@ -28,10 +28,7 @@ async function readWith(versions: readonly string[], refuses = true) {
   };
   const chunks: Uint8Array[] = [];
   try {
-    const requests = new Requests(
-      patience,
-      translator([], () => undefined),
-    );
+    const requests = new Requests(patience, translator([]));
     for await (const chunk of read("get a", 0, requests, never, open)) chunks.push(chunk);
   } catch (thrown) {
     assert.ok(thrown instanceof StoreError, String(thrown));

@@ -2,8 +2,7 @@ import type { S3ClientConfig } from "@aws-sdk/client-s3";
 import { fromHttp } from "@aws-sdk/credential-provider-http";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { fromTokenFile } from "@aws-sdk/credential-provider-web-identity";
-import { StoreError } from "./error.ts";
-import { type Answer, networkFailure, textOf } from "./failure.ts";
+import { type Answer, AnswerError, networkFailure, textOf } from "./failure.ts";
 import { s3Status } from "./s3-error.ts";
 
 // The pod's own identity at Amazon: a web identity, a pod identity or the node's role.
@@ -15,15 +14,15 @@ type Provider = Extract<NonNullable<S3ClientConfig["credentials"]>, (...args: ne
 /** Properties of the client, such as its region and connections, which the token service uses, too. */
 type Caller = Parameters<Provider>[0];
 
-/** Signs with the pod's identity; see `failureOf` for its StoreErrors. */
+/** Signs with the pod's identity; see `failureOf` for its AnswerErrors. */
 export function podIdentity(): Provider {
   const find = source();
   return async (caller) => {
     try {
       return await find(caller);
     } catch (thrown) {
-      const { reason, text, mayPass = false } = failureOf(thrown);
-      throw new StoreError(reason, `the pod's identity at Amazon: ${text}`, { mayPass });
+      const answer = failureOf(thrown);
+      throw new AnswerError({ ...answer, text: `the pod's identity at Amazon: ${answer.text}` });
     }
   };
 }
