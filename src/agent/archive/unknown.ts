@@ -14,14 +14,23 @@ import { decompressed, isCompressed } from "./zstd.ts";
  * @throws AgentError SnapshotCorrupt, BadKey
  */
 export async function* unpackedByLooks(source: Bytes, key: EncryptionKey | undefined, check: SnapshotCheck) {
+  yield* check.pass(unzipped(await looked(await decryptedByLooks(source, key))));
+}
+
+/**
+ * The content of an object: decrypted if there is a key, for others as it is. Its first bytes determine whether it is
+ * encrypted.
+ * @param key see `unpackedByLooks`
+ * @throws AgentError BadKey
+ */
+export async function decryptedByLooks(source: Bytes, key: EncryptionKey | undefined): Promise<Bytes> {
   const object = await looked(source);
   const refusal = refusalOf(isEncrypted(object.beginning), key);
   if (refusal !== undefined) {
     await object.end();
     throw refusal;
   }
-  const inner = key === undefined ? object : await looked(decrypted(object.all, key));
-  yield* check.pass(unzipped(inner));
+  return key === undefined ? object.all : decrypted(object.all, key);
 }
 
 function unzipped({ beginning, all }: { readonly beginning: Buffer; readonly all: Bytes }): Bytes {
@@ -42,7 +51,7 @@ export function refusalOf(encrypted: boolean, key: EncryptionKey | undefined, ke
 const BEGINNING_BYTES = 16;
 
 /** The first bytes of a stream, and the whole stream. */
-export async function looked(source: Bytes) {
+async function looked(source: Bytes) {
   const chunks = source[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
   for (let bytes = 0; bytes < BEGINNING_BYTES; ) {

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import type { ObjectStore } from "#objectstore/store.ts";
 import { type Bytes, Tally } from "../archive/bytes.ts";
 import type { EncryptionKey } from "../archive/key.ts";
-import { decrypted, isEncrypted } from "../archive/seal.ts";
-import { looked, refusalOf } from "../archive/unknown.ts";
+import { decryptedByLooks } from "../archive/unknown.ts";
 import { decompressed } from "../archive/zstd.ts";
 import { AgentError } from "../error.ts";
 import { type Closing, type Line, lineIn, type Opening } from "./line.ts";
@@ -52,7 +51,7 @@ export async function endsOf(key: string, access: ReadAccess): Promise<Ends> {
 
 async function* checkedLines(objectKey: string, { store, key, signal }: ReadAccess): AsyncGenerator<Line, Ends> {
   const stored = new Tally();
-  const bytes = plain(stored.pass(store.get(objectKey, { signal })), key);
+  const bytes = await decryptedByLooks(stored.pass(store.get(objectKey, { signal })), key);
   const hash = createHash("sha256");
   let opening: Opening | undefined;
   let closing: Closing | undefined;
@@ -72,16 +71,6 @@ async function* checkedLines(objectKey: string, { store, key, signal }: ReadAcce
   if (hash.digest("hex") !== closing.sha256)
     throw corrupt("the hash of its lines differs from that in its closing line");
   return { key: objectKey, opening, closing, sha256: stored.sha256 };
-}
-
-async function* plain(source: Bytes, key: EncryptionKey | undefined): AsyncGenerator<Uint8Array, void> {
-  const object = await looked(source);
-  const refusal = refusalOf(isEncrypted(object.beginning), key);
-  if (refusal !== undefined) {
-    await object.end();
-    throw refusal;
-  }
-  yield* key === undefined ? object.all : decrypted(object.all, key);
 }
 
 const NEWLINE = 0x0a;
