@@ -8,7 +8,7 @@ import { checkKey } from "./key.ts";
 import type { AzureLocation } from "./location.ts";
 import { Pages } from "./pages.ts";
 import { type Patience, Requests } from "./patience.ts";
-import { PUT_ID, put, putIDOf } from "./put.ts";
+import { PUT_ID, put, putIDOf, withoutPutID } from "./put.ts";
 import { type Opened, read, replaced } from "./read.ts";
 import type { CallOptions, GetOptions, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
@@ -71,10 +71,7 @@ export class AzureStore implements ObjectStore {
   }
 
   async head(key: string, { signal }: CallOptions): Promise<StoredObject | undefined> {
-    const found = await this.#head(this.#what("head", key), key, signal);
-    if (found === undefined) return undefined;
-    const { [PUT_ID]: _, ...metadata } = found.metadata;
-    return { ...found, metadata };
+    return withoutPutID(await this.#head(this.#what("head", key), key, signal));
   }
 
   #head(what: string, key: string, signal: AbortSignal): Promise<StoredObject | undefined> {

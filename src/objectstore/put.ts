@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { StoreError } from "./error.ts";
 import { type Part, partsOf } from "./parts.ts";
 import { aborted, type Patience } from "./patience.ts";
-import type { Metadata, PutOptions } from "./store.ts";
+import type { Metadata, PutOptions, StoredObject } from "./store.ts";
 
 // Why does every object have the ID of the put call that wrote it?
 //   A commit is retried when its answer is lost, and may then find that the object exists. The ID shows whether it is
@@ -17,6 +17,13 @@ export const PUT_ID = "put-id";
 /** ID of the call that wrote the object with this metadata: "" without an ID; undefined when there is no object. */
 export function putIDOf(metadata: Metadata | undefined): string | undefined {
   return metadata === undefined ? undefined : (metadata[PUT_ID] ?? "");
+}
+
+/** The object as callers see it: its metadata without the ID. */
+export function withoutPutID(found: StoredObject | undefined): StoredObject | undefined {
+  if (found === undefined) return undefined;
+  const { [PUT_ID]: _, ...metadata } = found.metadata;
+  return { ...found, metadata };
 }
 
 /** Two parts: while one is sent, the next is read. */

@@ -11,7 +11,7 @@ import { checkKey } from "./key.ts";
 import type { S3Location } from "./location.ts";
 import { Pages } from "./pages.ts";
 import { type Patience, Requests } from "./patience.ts";
-import { PUT_ID, put, putIDOf } from "./put.ts";
+import { PUT_ID, put, putIDOf, withoutPutID } from "./put.ts";
 import { type Opened, read, replaced } from "./read.ts";
 import { type S3Credentials, s3Config, s3Secrets } from "./s3-config.ts";
 import { s3Answer, s3Status } from "./s3-error.ts";
@@ -86,8 +86,8 @@ export class S3Store implements ObjectStore {
   async head(key: string, { signal }: CallOptions): Promise<StoredObject | undefined> {
     const found = await this.#head(this.#what("head", key), key, signal);
     if (found === undefined) return undefined;
-    const { [PUT_ID]: _, ...metadata } = found.Metadata ?? {};
-    return { key, bytes: found.ContentLength ?? 0, modified: found.LastModified ?? new Date(0), metadata };
+    const { ContentLength: bytes = 0, LastModified: modified = new Date(0), Metadata: metadata = {} } = found;
+    return withoutPutID({ key, bytes, modified, metadata });
   }
 
   #head(what: string, key: string, signal: AbortSignal): Promise<HeadObjectCommandOutput | undefined> {

@@ -6,7 +6,7 @@ import { translator } from "./failure.ts";
 import { checkKey } from "./key.ts";
 import type { VolumeLocation } from "./location.ts";
 import { type Patience, Requests } from "./patience.ts";
-import { PUT_ID, put, putIDOf } from "./put.ts";
+import { PUT_ID, put, putIDOf, withoutPutID } from "./put.ts";
 import { type Opened, read } from "./read.ts";
 import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 import { codeOf, volumeAnswer } from "./volume-error.ts";
@@ -62,10 +62,7 @@ export class VolumeStore implements ObjectStore {
   }
 
   async head(key: string, { signal }: CallOptions): Promise<StoredObject | undefined> {
-    const found = await this.#head(this.#what("head", key), key, signal);
-    if (found === undefined) return undefined;
-    const { [PUT_ID]: _, ...metadata } = found.metadata;
-    return { ...found, metadata };
+    return withoutPutID(await this.#head(this.#what("head", key), key, signal));
   }
 
   async #head(what: string, key: string, signal: AbortSignal): Promise<StoredObject | undefined> {
