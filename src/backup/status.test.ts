@@ -482,6 +482,78 @@ describe("problems that block the plan:", () => {
     expect(statusOf(lost)).toMatchObject({ phase: "BackingUp", startTime: "2026-01-01T12:00:00Z" });
   });
 
+  describe("a Job that is refused, and whose backup then waits for others:", () => {
+    const QUOTA = (triedForMs = 0): Rest => ({ ...refused("KubeForbidden"), because: "exceeded quota", triedForMs });
+    const minutes = (count: number) => Date.parse("2026-01-01T12:00:00Z") + count * 60_000;
+    const at = (takenAtMs: number, status: EtcdBackupStatus, running?: typeof BUSY) =>
+      backup({ stage: "new", status, with: { takenAtMs, ...(running === undefined ? {} : { running }) } });
+    const refusedAt = (atMs: number, status: EtcdBackupStatus) => {
+      const snapshot = at(atMs, status);
+      return statusOf(
+        snapshot,
+        planBackup(snapshot, () => QUOTA()),
+      );
+    };
+    const waitingAt = (atMs: number, status: EtcdBackupStatus) => statusOf(at(atMs, status, BUSY));
+    const shownIn = ({ phase, startTime, conditions = [] }: EtcdBackupStatus) => {
+      const { reason, message } = conditions.find(({ type }) => type === "Complete")!;
+      return [phase, startTime, `${reason}: ${message}`];
+    };
+    const FIRST = refusedAt(minutes(1), waitingAt(minutes(0), {}));
+    const SHOWN = ["BackingUp", "2026-01-01T12:01:00Z", "StepRefused: create-job: exceeded quota"];
+
+    test("the status keeps the refusal and its time", () => {
+      expect(shownIn(FIRST)).toEqual(SHOWN);
+      expect(shownIn(waitingAt(minutes(2), FIRST))).toEqual(SHOWN);
+      expect(shownIn(refusedAt(minutes(3), waitingAt(minutes(2), FIRST)))).toEqual(SHOWN);
+    });
+
+    test.each([
+      ["a millisecond before ten minutes, a refusal does not fail it", 11 * 60_000 - 1, "BackingUp"],
+      ["ten minutes after the first refusal, a refusal fails it", 11 * 60_000, "Failed"],
+    ])("%s", (_, ms, phase) => {
+      expect(refusedAt(minutes(0) + ms, waitingAt(minutes(5), FIRST)).phase).toBe(phase);
+    });
+
+    test("the wait alone does not fail it", () => {
+      expect(shownIn(waitingAt(minutes(60), FIRST))).toEqual(SHOWN);
+    });
+
+    test("waits before the first refusal do not count", () => {
+      const lost = statusOf(backup({ stage: "new", with: { takenAtMs: minutes(-9), cluster: undefined } }));
+      expect(lost.startTime).toBe("2026-01-01T11:51:00Z");
+      expect(shownIn(refusedAt(minutes(1), lost))).toEqual(SHOWN);
+    });
+
+    test("another refusal than the Job's is not kept", () => {
+      const message = "hold-backup: no";
+      const conditions = FIRST.conditions!.map((each) => ({ ...each, message }));
+      const waiting = waitingAt(minutes(2), { ...FIRST, conditions });
+      expect(waiting).not.toHaveProperty("startTime");
+      expect(shownIn(waiting)[2]).toMatch(/^Waiting: /);
+      // Nor does its time count for the Job.
+      expect(refusedAt(minutes(20), { ...FIRST, conditions })).toMatchObject({
+        phase: "BackingUp",
+        startTime: "2026-01-01T12:20:00Z",
+      });
+    });
+
+    test("a finalizer that is refused afterwards gets a time of its own", () => {
+      const snapshot = backup({ stage: "new", spec: { deletionPolicy: "Delete" }, status: FIRST });
+      const later = { ...snapshot, takenAtMs: minutes(20) };
+      expect(
+        statusOf(
+          later,
+          planBackup(later, () => QUOTA(1_000)),
+        ).phase,
+      ).toBe("BackingUp");
+    });
+
+    test("the refusal is not shown once the Job runs", () => {
+      expect(shownIn(statusOf(backup({ status: FIRST })))[2]).toBe("BackingUp: a snapshot is being taken and stored");
+    });
+  });
+
   test("an operator that does not know its image is shown as Waiting", () => {
     const snapshot = backup({ stage: "new", with: { agentImage: undefined } });
     expect(conditionsOf(snapshot)).toMatchObject({ Complete: "False Waiting", Failed: "False Waiting" });

@@ -8,7 +8,7 @@ import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned, mayKeepObje
 import { sourceText } from "#backup/source.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
-import { afterRefusal, type Verdict, verdictOf } from "#backup/verdict.ts";
+import { afterRefusal, startMs, type Verdict, verdictOf } from "#backup/verdict.ts";
 import { type Verification, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { type Failing, unknownStatus, withCondition } from "#runtime/conditions.ts";
@@ -21,17 +21,16 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   if (isDeleting(snapshot)) return isHeld(snapshot) ? withDeletion(snapshot, before, plan) : before;
   if (hasEnded(snapshot))
     return withVerification(snapshot, withNothing(snapshot, withGeneration(snapshot, before)), plan);
-  const verdict = toldVerdict(snapshot, plan);
+  const verdict = shownVerdict(snapshot, plan);
   const now = rfc3339(snapshot.takenAtMs);
-  const { progress: _, startTime = now, ...kept } = before;
+  const { progress: _, startTime: _s, ...kept } = before;
   return withNothing(snapshot, {
     ...kept,
     observedGeneration: generationOf(snapshot),
     phase: verdict.phase,
     source: sourceText(snapshot),
     ...placeOf(snapshot),
-    // PATIENCE_MS counts from this time, so it begins after the wait for other backups.
-    ...(isAwaitingTurn(plan) ? {} : { startTime }),
+    ...startOf(snapshot, plan, verdict),
     ...(verdict.phase === "BackingUp" ? progressOf(snapshot) : { completionTime: now }),
     ...(verdict.object === undefined ? {} : { object: storedOf(verdict.object) }),
     conditions: conditionsOf(snapshot, verdict),
@@ -41,6 +40,17 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
 /** The status while all passes of the backup fail. When it has ended, its status does not change. */
 export const failingStatus: Failing<EtcdBackup, EtcdBackupStatus> = (backup, ...failure) =>
   hasEnded({ backup }) ? (backup.status ?? {}) : unknownStatus(backup, ["Complete", "Ready"], ...failure);
+
+/**
+ * PATIENCE_MS counts from this time. It begins when the wait for other backups ends, and again when the Job is refused
+ * for the first time.
+ */
+function startOf(snapshot: BackupSnapshot, plan: Plan<BackupStep>, verdict: Verdict): EtcdBackupStatus {
+  const now = rfc3339(snapshot.takenAtMs);
+  const { startTime = now } = snapshot.backup.status ?? {};
+  if (isOfJob(verdict)) return { startTime: shownRefusal(snapshot) === undefined ? now : startTime };
+  return isAwaitingTurn(plan) ? {} : { startTime };
+}
 
 function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
   const { backup, taking } = snapshot;
@@ -100,14 +110,26 @@ interface Word {
 
 /**
  * The verdict, or what keeps the plan from being executed. A refused Job is waited for, up to PATIENCE_MS, since users
- * can fix the cause.
+ * can fix the cause. From its first refusal on, the wait for other backups counts, too; only a refusal fails the backup.
  */
-function toldVerdict(snapshot: BackupSnapshot, plan: Plan<BackupStep>): Verdict {
+function shownVerdict(snapshot: BackupSnapshot, plan: Plan<BackupStep>): Verdict {
   const verdict = verdictOf(snapshot);
   if (verdict.phase !== "BackingUp") return verdict;
-  const refusal = refusalIn(plan);
-  if (refusal !== undefined) return afterRefusal(snapshot, refusal, refusal.triedForMs);
-  return { ...verdict, ...waitIn(plan) };
+  const [refusal, shown] = [refusalIn(plan), shownRefusal(snapshot)];
+  if (refusal === undefined) return { ...verdict, ...(isAwaitingTurn(plan) ? (shown ?? waitIn(plan)) : waitIn(plan)) };
+  const isKnown = shown !== undefined && isOfJob(refusal);
+  return afterRefusal(snapshot, refusal, isKnown ? snapshot.takenAtMs - startMs(snapshot) : refusal.triedForMs);
+}
+
+/** The refusal of the Job in the status. It applies until the Job is tried again, which other backups may delay. */
+function shownRefusal({ backup }: BackupSnapshot): Word | undefined {
+  const shown = backup.status?.conditions?.find(isOfJob);
+  return shown && { reason: shown.reason as BackupReason, message: shown.message };
+}
+
+/** Whether `refusalIn` made the message of a refused Job. */
+function isOfJob({ message }: { readonly message: string }): boolean {
+  return message.startsWith("create-job: ");
 }
 
 function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict) {

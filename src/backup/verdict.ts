@@ -153,7 +153,7 @@ function failed({ reason, message }: Lack, more = ""): Verdict {
 /**
  * Begin of the wait: the first observation recorded in the status. Downtime of the operator before it does not count.
  */
-function startMs({ backup, takenAtMs }: BackupSnapshot): number {
+export function startMs({ backup, takenAtMs }: BackupSnapshot): number {
   const { startTime } = backup.status ?? {};
   return startTime === undefined ? takenAtMs : Date.parse(startTime);
 }

@@ -89,7 +89,7 @@ export const RULE_TEXTS: Readonly<Record<string, string>> = {
   "await-job": "Waits for the Job, and shows the agent's progress or what keeps its pod from running.",
   "renew-job": "Replaces a Job when the cluster has switched to or from TLS, or to another certificate provider. An archive continues where it was; a running snapshot is left alone, and taken again only if it fails.",
   "create-job": "Creates the Job that takes the snapshot; it retries when its pod is lost. A Job that a user deleted is created again: its agent continues from what is stored.",
-  "await-turn": "Waits while as many backups run as --running-backups allows. The wait counts toward no time limit.",
+  "await-turn": "Waits while as many backups run as --running-backups allows. The wait counts toward no time limit, unless the Job was refused before.",
   "hold-backup": "Sets a finalizer when spec.deletionPolicy is Delete: it keeps the EtcdBackup until its object is deleted. It is set before any object can exist.",
   "await-claim": "Waits until the claim is labelled as a backup destination. The wait is limited by PATIENCE_MS.",
   "job-taken": "Waits while a Job with another owner has the name; it is never adopted. A Job of an earlier EtcdBackup of this name is being deleted.",

@@ -90,7 +90,9 @@ export const backupStatusSchema = z
       .describe("True as long as no pod of the Job has run, so that there is no object that could be deleted."),
     startTime: time
       .optional()
-      .describe("When the operator first saw the EtcdBackup, or when its wait for other backups ended."),
+      .describe(
+        "When the operator first saw the EtcdBackup, when its wait for other backups ended, or when its Job was first refused.",
+      ),
     completionTime: time.optional().describe("When it ended, well or not."),
     object: backupObjectSchema.optional(),
     progress: progressSchema.optional(),

@@ -56,7 +56,10 @@ export const holdBackup: BackupRule = {
  */
 const AWAIT_TURN_RECHECK_MS = { least: 10_000, most: 20_000 };
 
-/** Waits while as many backups run as --running-backups allows. The wait counts toward no time limit. */
+/**
+ * Waits while as many backups run as --running-backups allows. The wait counts toward no time limit, unless the Job was
+ * refused before.
+ */
 export const awaitTurn: BackupRule = {
   name: "await-turn",
   decide(snapshot) {
