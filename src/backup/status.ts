@@ -1,3 +1,4 @@
+import { refusalIn } from "#agent-job/refusal.ts";
 import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
 import { defectOf } from "#api/defect.ts";
 import { backupJobName } from "#api/names.ts";
@@ -12,7 +13,7 @@ import { afterRefusal, startMs, type Verdict, verdictOf } from "#backup/verdict.
 import { type Verification, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { type Failing, unknownStatus, withCondition } from "#runtime/conditions.ts";
-import { lackingIn, type Plan } from "#runtime/decide.ts";
+import type { Plan } from "#runtime/decide.ts";
 
 /** Status of the EtcdBackup, for users and other software. Completed and Failed are final. Pure. */
 export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): EtcdBackupStatus {
@@ -151,14 +152,6 @@ function withConditions(
   word: Word,
 ): Conditions {
   return Object.entries(is).reduce((all, [type, isTrue]) => condition(snapshot, all, type, isTrue, word), before);
-}
-
-/** The refused step and for how long; NaN never times out. */
-function refusalIn(plan: Plan<BackupStep>): (Word & { readonly triedForMs: number }) | undefined {
-  const lack = lackingIn(plan);
-  if (lack === undefined) return undefined;
-  const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
-  return { reason, message: `${lack.rule}: ${lack.because}`, triedForMs: lack.triedForMs ?? Number.NaN };
 }
 
 function waitIn(plan: Plan<BackupStep>): Word | undefined {

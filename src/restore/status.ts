@@ -1,3 +1,4 @@
+import { refusalIn } from "#agent-job/refusal.ts";
 import type { RestoreConditionType, RestoreReason } from "#api/conditions.ts";
 import { restoreJobName } from "#api/names.ts";
 import type { EtcdRestore, EtcdRestoreStatus, RestoredSnapshot } from "#api/v1beta1/restore.ts";
@@ -9,7 +10,7 @@ import { hasBegun, hasEnded, isComplete, isDeleting, type RestoreSnapshot, wasCo
 import type { RestoreStep } from "#restore/step.ts";
 import { afterRefusal, revisionOf, type Verdict, verdictOf } from "#restore/verdict.ts";
 import { type Failing, unknownStatus, withCondition } from "#runtime/conditions.ts";
-import { lackingIn, type Plan } from "#runtime/decide.ts";
+import type { Plan } from "#runtime/decide.ts";
 
 /** Status of the EtcdRestore, for users and other software. Completed and Failed are final. Pure. */
 export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): EtcdRestoreStatus {
@@ -101,14 +102,6 @@ function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdic
   if (refusal !== undefined) return afterRefusal(snapshot, refusal, refusal.triedForMs);
   const reason = plan.next === "wait" ? REASON_OF_RULE[plan.rule] : undefined;
   return plan.next === "wait" && reason !== undefined ? { ...verdict, reason, message: plan.because } : verdict;
-}
-
-/** The refused step and for how long; NaN never times out. */
-function refusalIn(plan: Plan<RestoreStep>): (Word & { readonly triedForMs: number }) | undefined {
-  const lack = lackingIn(plan);
-  if (lack === undefined) return undefined;
-  const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
-  return { reason, message: `${lack.rule}: ${lack.because}`, triedForMs: lack.triedForMs ?? Number.NaN };
 }
 
 function deletionText(plan: Plan<RestoreStep>): string {
