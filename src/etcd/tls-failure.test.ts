@@ -25,16 +25,16 @@ const cases: readonly (readonly [Error, string])[] = [
   ),
   [
     failed("ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", "40E39C7F7A7F0000:error:0A000418", "tlsv1 alert unknown ca"),
-    `it does not take ${OURS}: tlsv1 alert unknown ca`,
+    `the server rejects ${OURS}: tlsv1 alert unknown ca`,
   ],
   ...["BAD_CERTIFICATE", "CERTIFICATE_EXPIRED", "CERTIFICATE_UNKNOWN"].map(
-    (alert) => [failed(`ERR_SSL_SSL/TLS_ALERT_${alert}`), `it does not take ${OURS}: words`] as const,
+    (alert) => [failed(`ERR_SSL_SSL/TLS_ALERT_${alert}`), `the server rejects ${OURS}: words`] as const,
   ),
   ...["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE"].map(
-    (code) => [failed(code), `it wants a certificate that it can use, and got ${OURS}: words`] as const,
+    (code) => [failed(code), `the server requires another client certificate than ${OURS}: words`] as const,
   ),
   [failed("ERR_OSSL_PEM_NO_START_LINE"), `${OURS}, its key or our CA bundle cannot be used: words`],
-  [failed("ERR_SSL_WRONG_VERSION_NUMBER"), "it does not speak TLS"],
+  [failed("ERR_SSL_WRONG_VERSION_NUMBER"), "the server does not use TLS on this port"],
   [failed("ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION"), "no connection over TLS: words"],
 ];
 
@@ -54,7 +54,7 @@ test("a TLS error is found in nested causes, and its message names no Secret whe
   const cause = new Error("outer", { cause: new Error("inner", { cause: failed("SELF_SIGNED_CERT_IN_CHAIN") }) });
   expect(tlsFailureText(cause, undefined)).toBe("its certificate is not signed by a CA that is trusted here: words");
   expect(tlsFailureText(failed("ERR_SSL_TLSV1_ALERT_UNKNOWN_CA"), undefined)).toBe(
-    "it does not take our certificate: words",
+    "the server rejects our certificate: words",
   );
 });
 

@@ -41,10 +41,10 @@ export function tlsFailureText(thrown: unknown, ours: string | undefined): strin
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return `its certificate is not for this name: ${error.message}`;
   if (code === "CERT_HAS_EXPIRED") return "its certificate, or that of its authority, has expired";
   if (code === "CERT_NOT_YET_VALID") return "its certificate, or that of its authority, is not valid yet";
-  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return "it does not speak TLS";
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return "the server does not use TLS on this port";
   if (code.includes("ALERT_CERTIFICATE_REQUIRED") || code.includes("ALERT_HANDSHAKE_FAILURE"))
-    return `it wants a certificate that it can use, and got ${mine}: ${words}`;
-  if (REFUSED.test(code)) return `it does not take ${mine}: ${words}`;
+    return `the server requires another client certificate than ${mine}: ${words}`;
+  if (REFUSED.test(code)) return `the server rejects ${mine}: ${words}`;
   if (code.startsWith("ERR_OSSL_")) return `${mine}, its key or our CA bundle cannot be used: ${words}`;
   if (code.startsWith("ERR_")) return `no connection over TLS: ${words}`;
   return `its certificate is not signed by a CA that is trusted here${ours === undefined ? "" : ` (ca.crt of Secret ${ours})`}: ${words}`;

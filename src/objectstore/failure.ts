@@ -39,7 +39,7 @@ const UNREACHABLE = new Set([
 
 const TIMEOUT = new Set(["ETIMEDOUT", "ESOCKETTIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"]);
 
-/** OpenSSL's certificate errors (Node: `X509 certificate error codes`), and errors when the peer does not speak TLS. */
+/** OpenSSL's certificate errors (Node: `X509 certificate error codes`), and errors when the peer does not use TLS. */
 const TLS =
   /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERROR_IN_CERT_|HOSTNAME_MISMATCH$|INVALID_(?:CA|PURPOSE)$|PATH_LENGTH_EXCEEDED$)/;
 

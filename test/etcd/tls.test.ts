@@ -71,13 +71,13 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
 
   test("the member rejects a client certificate of another CA", async () => {
     const theirs = await stranger.issue("operator");
-    const why = /it does not take our certificate \(Secret ours\): .*(unknown ca|bad certificate)/;
+    const why = /the server rejects our certificate \(Secret ours\): .*(unknown ca|bad certificate)/;
     await assert.rejects(etcd.client.status(endpoint(theirs), options), unavailable(why));
   });
 
   test("an expired client certificate and a mismatched key are reported with their cause", async () => {
     const expired = await ours.issue("operator", { untilMs: Date.now() - 60_000 });
-    const late = /it does not take our certificate \(Secret ours\): .*expired/;
+    const late = /the server rejects our certificate \(Secret ours\): .*expired/;
     await assert.rejects(etcd.client.status(endpoint(expired), options), unavailable(late));
     const { key } = await stranger.issue("operator");
     const half = /our certificate \(Secret ours\), its key or our CA bundle cannot be used/;
@@ -87,7 +87,7 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
   test("the health service at the client port can be reached only with TLS, a trusted certificate and the right server name", async () => {
     assert.deepEqual(await etcd.client.serves(endpoint(), options), { is: "present", value: true });
     const refused = await etcd.client.serves(endpoint(await stranger.issue("operator")), options);
-    assert.match(refused.is === "unknown" ? refused.why : "", /it does not take our certificate \(Secret ours\)/);
+    assert.match(refused.is === "unknown" ? refused.why : "", /the server rejects our certificate \(Secret ours\)/);
     const another = await etcd.client.serves(endpoint({ serverName: "db-1.db.prod.svc" }), options);
     assert.match(another.is === "unknown" ? another.why : "", /not for this name/);
     const { address } = endpoint();

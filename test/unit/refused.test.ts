@@ -5,8 +5,8 @@ import { refusedIn } from "#kit/e2e/refused.ts";
 
 const REFUSED = [
   "Put at my-etcd-client.a.svc:2379: its certificate is not signed by a CA that is trusted here: unable to verify the first certificate",
-  "Put at my-etcd-client.a.svc:2379: it does not take our certificate: tlsv1 alert unknown ca",
-  "Range at my-etcd-client.a.svc:2379: it does not speak TLS",
+  "Put at my-etcd-client.a.svc:2379: the server rejects our certificate: tlsv1 alert unknown ca",
+  "Range at my-etcd-client.a.svc:2379: the server does not use TLS on this port",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE unable to verify the first certificate",
   "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED SSL alert number 116",
   'connection error: desc = "transport: authentication handshake failed: x509: certificate signed by unknown authority"',

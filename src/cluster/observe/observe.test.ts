@@ -36,7 +36,7 @@ function view<T extends { metadata: { name: string } }>(items: readonly T[]): Ca
   return { get: ({ name }) => items.find(({ metadata }) => metadata.name === name), byIndex: () => items };
 }
 
-const REFUSED = "Status: it does not take our certificate (Secret my-etcd-operator-tls): tlsv1 alert unknown ca";
+const REFUSED = "Status: the server rejects our certificate (Secret my-etcd-operator-tls): tlsv1 alert unknown ca";
 
 /** No test in this file has a PodMonitor. */
 const never = () => Promise.reject(new Error("the API server is not asked"));

@@ -6,7 +6,7 @@ import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
 
 /** Errors about a certificate: ours, OpenSSL's, Node's and Go's. */
 const CERTIFICATE =
-  /certificate|CERT_|CA bundle|SELF_SIGNED|UNABLE_TO_|ERR_SSL_|ERR_TLS_|altname|does not speak TLS|over TLS|x509:|tls: /;
+  /certificate|CERT_|CA bundle|SELF_SIGNED|UNABLE_TO_|ERR_SSL_|ERR_TLS_|altname|does not use TLS|over TLS|x509:|tls: /;
 /**
  * Every member closed etcdctl's connections for all of its five seconds. A client with a rejected certificate may get
  * no other error. With TLS 1.3 it sends its first data before it is refused (RFC 8446, 4.4.2.4). A port on which
