@@ -222,11 +222,11 @@ export class AccessReads {
     const facts = isSame ? before : { users: new Map(), roles: new Map(), passwords: new Map() };
     // Enabling auth does not change the revision. Before it, a password could not be checked, so that cached passwords
     // are dropped.
-    const isToldNow = isSame && !before.status.enabled && status.value.enabled;
+    const isEnabledNow = isSame && !before.status.enabled && status.value.enabled;
     const atMs = this.#sources.clock.monotonicMs();
     const memory = {
       ...facts,
-      passwords: isToldNow ? new Map<string, string>() : facts.passwords,
+      passwords: isEnabledNow ? new Map<string, string>() : facts.passwords,
       clusterID: clusterIdOf(cluster),
       authStatus: authStatusText(cluster),
       status: status.value,

@@ -19,7 +19,7 @@ export class ProgressBoard {
   }
 
   /** Updates the progress of an archive; missing fields keep their value. */
-  tell(archive: Partial<ArchiveProgress>): void {
+  record(archive: Partial<ArchiveProgress>): void {
     const nothing = { from: "0", revision: "0", time: this.#since, gaps: 0, objects: 0, bytes: 0 };
     this.#archive = { ...nothing, ...this.#archive, ...archive };
   }

@@ -50,17 +50,17 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
   const { clock, log } = options;
   const board = new ProgressBoard(clock.wallMs());
   let cancel = () => {};
-  const tell = () => {
+  const logProgress = () => {
     const { phase, bytesRead, bytesStored } = board.now;
     log.info({ phase, bytes: bytesRead, storedBytes: bytesStored }, "progress");
-    cancel = clock.after(LOG_EVERY_MS, tell);
+    cancel = clock.after(LOG_EVERY_MS, logProgress);
   };
   let task: AgentTask | undefined;
   try {
     task = readTask(options.task);
     log.info("key" in task ? { object: task.key } : {}, `the task is to ${WORDS[task.kind]}`);
     const server = await serveProgress(board, options.progressPort);
-    cancel = clock.after(LOG_EVERY_MS, tell);
+    cancel = clock.after(LOG_EVERY_MS, logProgress);
     try {
       return await perform(task, board, options);
     } finally {

@@ -97,7 +97,7 @@ export function openWorld(
     log,
     metrics,
     expectations: expectationsOf(caches, { metrics, clock, log }),
-    tell: (subject, event) => events.record(subject, event),
+    publish: (subject, event) => events.record(subject, event),
     mayAct,
   };
   const lastChecks = new LastChecks();

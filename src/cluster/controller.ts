@@ -148,8 +148,8 @@ export function clusterController(
     },
     status: (snapshot, plan) => {
       const status = clusterStatus(snapshot, plan);
-      const foretold = forecasts.of(snapshot);
-      return foretold === undefined ? status : { ...status, dryRun: foretold };
+      const dryRun = forecasts.of(snapshot);
+      return dryRun === undefined ? status : { ...status, dryRun };
     },
     ...report,
     writeStatus: async (snapshot, status, signal) => {

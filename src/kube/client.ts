@@ -250,7 +250,7 @@ export class KubeClient {
   }
 
   async #json(call: Call, answer: HttpAnswer): Promise<unknown> {
-    this.#warnings.tell(call.text, answer.header("warning"));
+    this.#warnings.record(call.text, answer.header("warning"));
     const body = await answer.text();
     try {
       return JSON.parse(body);

@@ -136,12 +136,12 @@ export class Election {
       await this.#look(signal, CALL_MS).catch((thrown: unknown) =>
         logFailure(this.#log, thrown, "the lease was not read"),
       );
-      this.#tellRival();
+      this.#reportRival();
       if (!signal.aborted) await this.#pause(this.#durations.lookEveryMs, signal);
     }
   }
 
-  #tellRival(): void {
+  #reportRival(): void {
     const { holder } = this;
     if (holder === undefined || holder === this.#identity || holder === this.#rival) return;
     this.#rival = holder;
@@ -151,7 +151,7 @@ export class Election {
   async #tryAcquire(signal: AbortSignal): Promise<boolean> {
     try {
       await this.#look(signal, CALL_MS);
-      this.#tellRival();
+      this.#reportRival();
       if (this.freeInMs > 0) return false;
       await this.#write(signal, this.#durations.renewDeadlineMs);
     } catch (thrown) {

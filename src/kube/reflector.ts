@@ -161,8 +161,8 @@ export class Reflector<T extends KubeObject> {
       // A stream that ended normally does not end an outage: only a stream that has caught up, or a whole state, does.
       if (reason !== "ended") this.#isBroken = true;
       // Without the right to read, waiting is pointless: an administrator must restore it.
-      if (this.#isRefused(reason)) this.#tellWaiting();
-      this.#tellIfLost(nowMs - heardMs, reason);
+      if (this.#isRefused(reason)) this.#wakeWaiting();
+      this.#reportIfLost(nowMs - heardMs, reason);
       this.#failures = brought || stood ? 0 : this.#failures + 1;
       const isDoubted = stood && nowMs - broughtMs >= DOUBTED_MS;
       if (isDoubted || this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
@@ -172,7 +172,7 @@ export class Reflector<T extends KubeObject> {
       await this.#pause(Math.max(delayMs(RESTART, Math.max(0, this.#failures - 1), random()), this.#holdOffMs), signal);
     }
     this.#isOver = true;
-    this.#tellWaiting(); // No stream follows.
+    this.#wakeWaiting(); // No stream follows.
   }
 
   /** Whether the stream was open for STANDS_MS and was ended by the other side. */
@@ -182,7 +182,7 @@ export class Reflector<T extends KubeObject> {
     return isEndedThere && hasState && nowMs - (this.#openedAtMs ?? nowMs) >= STANDS_MS;
   }
 
-  #tellIfLost(forMs: number, reason: RestartReason): void {
+  #reportIfLost(forMs: number, reason: RestartReason): void {
     if (forMs < LOST_MS) return;
     const { log, resource } = this.#options;
     const fields = { resource: resourceName(resource), durationMs: forMs, outcome: reason };
@@ -231,9 +231,9 @@ export class Reflector<T extends KubeObject> {
     return promise;
   }
 
-  #tellWaiting(): void {
+  #wakeWaiting(): void {
     this.#isBroken = false;
-    for (const tell of this.#waiting.splice(0)) tell();
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   /** Reports that an expected event is missing. Reopens the stream if it has been silent for MISSED_MS. */
@@ -286,7 +286,7 @@ export class Reflector<T extends KubeObject> {
       const settle = (left: number): void => {
         stopSettling = clock.after(SETTLED_MS / SETTLED_IN, () => {
           if (left > 1) settle(left - 1);
-          else if (this.#position !== undefined) this.#tellWaiting();
+          else if (this.#position !== undefined) this.#wakeWaiting();
         });
       };
       const onOpen = (): void => {
@@ -335,7 +335,7 @@ export class Reflector<T extends KubeObject> {
       target.replace([...state.values()], event.resourceVersion);
       target.advance(event.resourceVersion);
       state.clear();
-      this.#tellWaiting();
+      this.#wakeWaiting();
     }
   }
 

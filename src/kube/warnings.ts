@@ -12,7 +12,7 @@ export class Warnings {
     this.#log = log;
   }
 
-  tell(call: string, header: string | undefined): void {
+  record(call: string, header: string | undefined): void {
     if (header === undefined || this.#logged.has(header) || this.#logged.size >= MAX_LOGGED) return;
     this.#logged.add(header);
     this.#log.warn({ error: header.slice(0, 500) }, `the API server warns about ${call}`);

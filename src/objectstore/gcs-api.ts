@@ -113,9 +113,9 @@ function answerOf(status: number, text: string): Answer {
     // A proxy's page or plain text is used as it is.
   }
   const { message = text, errors = [] } = body.error ?? {};
-  const told = errors.map(({ reason = "" }) => REASONS[reason]).find((reason) => reason !== undefined);
+  const listed = errors.map(({ reason = "" }) => REASONS[reason]).find((reason) => reason !== undefined);
   const absent = /bucket does not exist/i.test(message) ? "NoSuchBucket" : "NoSuchObject";
-  const reason = told ?? (status === 404 ? absent : reasonOfStatus(status));
+  const reason = listed ?? (status === 404 ? absent : reasonOfStatus(status));
   return { reason, text: `HTTP ${status}: ${message}` };
 }
 

@@ -157,7 +157,7 @@ test("no Job is created for a claim that a cluster may be taking, even with a st
 });
 
 test("a claim that a cluster has taken is not annotated, even with a stale cache", async () => {
-  const tell: RestoreStep = { do: "tellClaim", claim, annotations };
+  const tell: RestoreStep = { do: "identifyClaim", claim, annotations };
   const taken = present(clusterOf(snapshot, true));
   await expect(requestsOf(tell, snapshot, { cluster: taken })).rejects.toMatchObject({ code: "KubeConflict" });
   const waiting = present(clusterOf(snapshot));
@@ -167,7 +167,7 @@ test("a claim that a cluster has taken is not annotated, even with a stale cache
 test("a claim is patched and deleted with its observed uid and resourceVersion as preconditions", async () => {
   const { uid, resourceVersion } = claim.metadata;
   const preconditions = { uid, resourceVersion };
-  const identified = await requestsOf({ do: "tellClaim", claim, annotations });
+  const identified = await requestsOf({ do: "identifyClaim", claim, annotations });
   expect(identified.requests.filter(({ verb }) => verb !== "get")).toEqual([
     {
       verb: "patch",

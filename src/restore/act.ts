@@ -46,7 +46,7 @@ export async function actOnRestore(
       return await deleteJob(kube, step.job, signal);
     case "deletePod":
       return await deletePod(kube, step.pod, signal);
-    case "tellClaim":
+    case "identifyClaim":
       await needUntaken(kube, snapshot, signal);
       return await patchMetadata(kube, PERSISTENT_VOLUME_CLAIMS, step.claim, { annotations: step.annotations }, signal);
     case "deleteClaim":

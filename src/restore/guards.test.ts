@@ -37,7 +37,7 @@ const STEPS: { readonly [Kind in RestoreStep["do"]]: Extract<RestoreStep, { do: 
   createJob: { do: "createJob", job, member: "restored-0" },
   deleteJob: { do: "deleteJob", job },
   deletePod: { do: "deletePod", pod: restorePod(job, "Running", []) },
-  tellClaim: { do: "tellClaim", claim, annotations },
+  identifyClaim: { do: "identifyClaim", claim, annotations },
   deleteClaim: { do: "deleteClaim", claim },
   createCluster: { do: "createCluster", cluster: restoredCluster(running) },
 };
@@ -62,8 +62,8 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["deleting a pod of a foreign Job", withMember(running, 0, { filling: { job: theirs, pods: [] } }), STEPS.deletePod, "forbidden"],
     ["deleting a claim of the restore", running, STEPS.deleteClaim, "allowed"],
     ["deleting a claim of an earlier restore", running, { do: "deleteClaim", claim: foreign }, "forbidden"],
-    ["identifying a claim of the restore", running, STEPS.tellClaim, "allowed"],
-    ["identifying a claim of an earlier restore", running, { do: "tellClaim", claim: foreign, annotations }, "forbidden"],
+    ["identifying a claim of the restore", running, STEPS.identifyClaim, "allowed"],
+    ["identifying a claim of an earlier restore", running, { do: "identifyClaim", claim: foreign, annotations }, "forbidden"],
   ],
   "once-only": [
     ["creating a claim for a running restore", started("new"), STEPS.createClaim, "allowed"],
@@ -71,7 +71,7 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["creating a Job for a completed restore", started("claims", { status: COMPLETED }), STEPS.createJob, "forbidden"],
     ["creating a cluster for a restore that is being deleted", restore({ stage: "told", deleting: true }), STEPS.createCluster, "forbidden"],
     ["deleting a Job of a failed restore", restore({ status: FAILED }), STEPS.deleteJob, "allowed"],
-    ["identifying a claim of a restore that is being deleted", restore({ stage: "told", deleting: true }), STEPS.tellClaim, "allowed"],
+    ["identifying a claim of a restore that is being deleted", restore({ stage: "told", deleting: true }), STEPS.identifyClaim, "allowed"],
   ],
   "held-first": [
     ["creating a claim for a restore with the finalizer", started("new"), STEPS.createClaim, "allowed"],
@@ -93,25 +93,25 @@ const cases: Record<string, readonly [name: string, given: RestoreSnapshot, step
     ["creating a Job for a claim with its identity", identified, STEPS.createJob, "forbidden"],
     ["creating a Job for a claim after the status recorded that all claims were filled", started("claims", { status: { begun: true } }), STEPS.createJob, "forbidden"],
     ["creating a Job while another cluster exists", started("claims", { with: { cluster: live } }), STEPS.createJob, "forbidden"],
-    ["identifying a filled claim", filled, STEPS.tellClaim, "allowed"],
+    ["identifying a filled claim", filled, STEPS.identifyClaim, "allowed"],
   ],
   "identified-last": [
-    ["identifying a claim when all are filled", filled, STEPS.tellClaim, "allowed"],
-    ["identifying a claim when another is not filled", withMember(filled, 2, { filling: running.members[2]!.filling }), STEPS.tellClaim, "forbidden"],
-    ["identifying the remaining claims when one has its identity", begin(filled).apply(withMember, 0, { claim: claimAt(filled, "restored-0", true) }).apply(withMember, 1, { filling: undefined }).snapshot, STEPS.tellClaim, "allowed"],
-    ["identifying a claim of a failed restore", restore({ stage: "filled", status: FAILED }), STEPS.tellClaim, "forbidden"],
-    ["identifying a claim while another cluster exists", { ...filled, cluster: live }, STEPS.tellClaim, "forbidden"],
-    ["identifying a claim filled with another snapshot than the others", withMember(filled, 1, { filling: succeeded(job, broughtWith({ sha256: "cd" })) }), STEPS.tellClaim, "forbidden"],
-    ["identifying a claim while another claim's report is awaited", withMember(filled, 1, { filling: { job: succeeded(job).job, pods: [] } }), STEPS.tellClaim, "forbidden"],
-    ["identifying a claim when another is filled with data that the members cannot read", withMember(filled, 1, { filling: succeeded(job, broughtWith({ etcdVersion: "3.7.0" })) }), STEPS.tellClaim, "forbidden"],
-    ["identifying again a claim that a cluster may have used", restore({ stage: "filled", status: { begun: true } }), STEPS.tellClaim, "forbidden"],
-    ["identifying the first claim while another cluster is being created", { ...filled, cluster: bare }, STEPS.tellClaim, "forbidden"],
-    ["identifying the remaining claims while another cluster exists", { ...withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), cluster: live }, STEPS.tellClaim, "allowed"],
-    ["identifying a claim that lost its identity after the cluster took it", withMember(restore({ stage: "ready" }), 0, { claim }), STEPS.tellClaim, "forbidden"],
+    ["identifying a claim when all are filled", filled, STEPS.identifyClaim, "allowed"],
+    ["identifying a claim when another is not filled", withMember(filled, 2, { filling: running.members[2]!.filling }), STEPS.identifyClaim, "forbidden"],
+    ["identifying the remaining claims when one has its identity", begin(filled).apply(withMember, 0, { claim: claimAt(filled, "restored-0", true) }).apply(withMember, 1, { filling: undefined }).snapshot, STEPS.identifyClaim, "allowed"],
+    ["identifying a claim of a failed restore", restore({ stage: "filled", status: FAILED }), STEPS.identifyClaim, "forbidden"],
+    ["identifying a claim while another cluster exists", { ...filled, cluster: live }, STEPS.identifyClaim, "forbidden"],
+    ["identifying a claim filled with another snapshot than the others", withMember(filled, 1, { filling: succeeded(job, broughtWith({ sha256: "cd" })) }), STEPS.identifyClaim, "forbidden"],
+    ["identifying a claim while another claim's report is awaited", withMember(filled, 1, { filling: { job: succeeded(job).job, pods: [] } }), STEPS.identifyClaim, "forbidden"],
+    ["identifying a claim when another is filled with data that the members cannot read", withMember(filled, 1, { filling: succeeded(job, broughtWith({ etcdVersion: "3.7.0" })) }), STEPS.identifyClaim, "forbidden"],
+    ["identifying again a claim that a cluster may have used", restore({ stage: "filled", status: { begun: true } }), STEPS.identifyClaim, "forbidden"],
+    ["identifying the first claim while another cluster is being created", { ...filled, cluster: bare }, STEPS.identifyClaim, "forbidden"],
+    ["identifying the remaining claims while another cluster exists", { ...withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) }), cluster: live }, STEPS.identifyClaim, "allowed"],
+    ["identifying a claim that lost its identity after the cluster took it", withMember(restore({ stage: "ready" }), 0, { claim }), STEPS.identifyClaim, "forbidden"],
     ["creating a cluster", filled, STEPS.createCluster, "allowed"],
-    ["identifying a claim when another is gone", withMember(filled, 2, { claim: undefined }), STEPS.tellClaim, "forbidden"],
-    ["identifying a claim when another is being deleted", withMember(filled, 2, { claim: { ...going, metadata: { ...going.metadata, annotations: {} } } }), STEPS.tellClaim, "forbidden"],
-    ["identifying the remaining claims when one with its identity is being deleted", begin(filled).apply(withMember, 0, { claim: claimAt(filled, "restored-0", true) }).apply(withMember, 2, { claim: going }).snapshot, STEPS.tellClaim, "allowed"],
+    ["identifying a claim when another is gone", withMember(filled, 2, { claim: undefined }), STEPS.identifyClaim, "forbidden"],
+    ["identifying a claim when another is being deleted", withMember(filled, 2, { claim: { ...going, metadata: { ...going.metadata, annotations: {} } } }), STEPS.identifyClaim, "forbidden"],
+    ["identifying the remaining claims when one with its identity is being deleted", begin(filled).apply(withMember, 0, { claim: claimAt(filled, "restored-0", true) }).apply(withMember, 2, { claim: going }).snapshot, STEPS.identifyClaim, "allowed"],
   ],
   "whole-only": [
     ["creating the cluster when all claims have their identity", identified, STEPS.createCluster, "allowed"],
@@ -168,11 +168,11 @@ test("restore guards: a refusal names the object that prevents the step", () => 
   expect(words("never-over", started("new", { with: { cluster: live } }), STEPS.createClaim)).toContain(
     "etcd cluster b0b",
   );
-  expect(words("identified-last", withMember(filled, 2, { filling: undefined }), STEPS.tellClaim)).toBe(
+  expect(words("identified-last", withMember(filled, 2, { filling: undefined }), STEPS.identifyClaim)).toBe(
     "claim restored-2 is not filled",
   );
   const taken = withMember(filled, 2, { claim: foreignClaim("restored-2", "old") });
-  expect(words("identified-last", taken, STEPS.tellClaim)).toBe("claim restored-2 is not filled");
+  expect(words("identified-last", taken, STEPS.identifyClaim)).toBe("claim restored-2 is not filled");
   expect(words("whole-only", withMember(identified, 1, { claim: undefined }), STEPS.createCluster)).toBe(
     "claim restored-1 is not filled",
   );
@@ -187,7 +187,7 @@ const JUDGED_BY: Readonly<Record<RestoreStep["do"], readonly string[]>> = {
   createJob: ["once-only", "never-over"],
   deleteJob: ["own-only"],
   deletePod: ["own-only"],
-  tellClaim: ["own-only", "identified-last"],
+  identifyClaim: ["own-only", "identified-last"],
   deleteClaim: ["own-only", "unclaimed-data"],
   createCluster: ["once-only", "whole-only"],
 };

@@ -8,11 +8,11 @@ import {
   isGivenUp,
   isHandedOver,
   isHeld,
+  isIdentified,
   isOurs,
   isOwned,
   isTaken,
-  isTold,
-  untoldClaims,
+  unidentifiedClaims,
   wasComplete,
 } from "#restore/snapshot.ts";
 import { lackOfSnapshot } from "#restore/source.ts";
@@ -29,7 +29,7 @@ const MAKES = {
   createJob: "place",
   deleteJob: "nothing",
   deletePod: "nothing",
-  tellClaim: "nothing",
+  identifyClaim: "nothing",
   deleteClaim: "nothing",
   createCluster: "cluster",
 } as const satisfies Record<RestoreStep["do"], string>;
@@ -45,7 +45,7 @@ const ownOnly: RestoreGuard = {
       if (!jobs.some(({ metadata }) => metadata.uid === controllerOf(step.pod)?.uid))
         return `pod ${step.pod.metadata.name} does not belong to a Job of this restore`;
     }
-    if ((step.do === "tellClaim" || step.do === "deleteClaim") && !isOurs(snapshot, step.claim))
+    if ((step.do === "identifyClaim" || step.do === "deleteClaim") && !isOurs(snapshot, step.claim))
       return `claim ${step.claim.metadata.name} does not belong to this restore`;
     return undefined;
   },
@@ -83,7 +83,7 @@ const neverOver: RestoreGuard = {
     const lack = lackOfPlace(snapshot);
     if (lack !== undefined) return lack.message;
     if (step.do !== "createJob") return undefined;
-    const claim = untoldClaims(snapshot).find(({ metadata }) => metadata.name === step.member);
+    const claim = unidentifiedClaims(snapshot).find(({ metadata }) => metadata.name === step.member);
     return claim === undefined ? `claim ${step.member} does not exist` : undefined;
   },
 };
@@ -92,10 +92,10 @@ const neverOver: RestoreGuard = {
  * Refuses to write identities to claims before all claims are filled with the same readable snapshot: clusters adopt
  * identified claims as they are.
  */
-const toldLast: RestoreGuard = {
+const identifiedLast: RestoreGuard = {
   name: "identified-last",
   forbids(snapshot, step) {
-    if (step.do !== "tellClaim") return undefined;
+    if (step.do !== "identifyClaim") return undefined;
     if (isGivenUp(snapshot)) return "the restore was given up";
     if (isTaken(snapshot)) return "a cluster has taken the claims";
     if (isComplete(snapshot)) return undefined;
@@ -125,7 +125,7 @@ const nobodysData: RestoreGuard = {
   name: "unclaimed-data",
   forbids(snapshot, step) {
     if (step.do !== "deleteClaim") return undefined;
-    if (isTold(step.claim)) return `claim ${step.claim.metadata.name} holds data of a cluster`;
+    if (isIdentified(step.claim)) return `claim ${step.claim.metadata.name} holds data of a cluster`;
     return isGivenUp(snapshot) ? undefined : "the restore was not given up";
   },
 };
@@ -136,7 +136,7 @@ export const RESTORE_GUARDS: readonly RestoreGuard[] = [
   onceOnly,
   heldFirst,
   neverOver,
-  toldLast,
+  identifiedLast,
   wholeOnly,
   nobodysData,
 ];

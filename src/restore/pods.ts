@@ -51,8 +51,8 @@ export function isFilled(snapshot: RestoreSnapshot, member: RestoredMember): boo
 export function isWhole(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
   const { claim } = member;
   const filling = fillingOf(snapshot, member);
-  const isTold = filling !== undefined && isFilled(snapshot, member) && !isReportDue(snapshot, filling);
-  return isStaying(claim) && isOurs(snapshot, claim) && isTold;
+  const isIdentified = filling !== undefined && isFilled(snapshot, member) && !isReportDue(snapshot, filling);
+  return isStaying(claim) && isOurs(snapshot, claim) && isIdentified;
 }
 
 /**

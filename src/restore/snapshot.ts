@@ -61,7 +61,7 @@ export function isOurs({ restore }: RestoreSnapshot, { metadata }: PersistentVol
 }
 
 /** Whether the claim has identity annotations: from then on a cluster may have adopted it. */
-export function isTold({ metadata }: PersistentVolumeClaim): boolean {
+export function isIdentified({ metadata }: PersistentVolumeClaim): boolean {
   return metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] !== undefined;
 }
 
@@ -75,19 +75,19 @@ export function isStaying(claim: PersistentVolumeClaim | undefined): claim is Pe
 
 /** Whether a cluster can begin with the claim: created and identified by this restore, and not being deleted. */
 export function isHandedOver(snapshot: RestoreSnapshot, claim: PersistentVolumeClaim | undefined): boolean {
-  return isStaying(claim) && isOurs(snapshot, claim) && isTold(claim);
+  return isStaying(claim) && isOurs(snapshot, claim) && isIdentified(claim);
 }
 
 /** Claims that this restore created and that have no identity: they may be half filled. */
-export function untoldClaims(snapshot: RestoreSnapshot): readonly PersistentVolumeClaim[] {
+export function unidentifiedClaims(snapshot: RestoreSnapshot): readonly PersistentVolumeClaim[] {
   return snapshot.members.flatMap(({ claim }) =>
-    claim !== undefined && isOurs(snapshot, claim) && !isTold(claim) ? [claim] : [],
+    claim !== undefined && isOurs(snapshot, claim) && !isIdentified(claim) ? [claim] : [],
   );
 }
 
 /** Whether the data is complete: at least one claim is identified, which happens only after all are filled. */
 export function isComplete(snapshot: RestoreSnapshot): boolean {
-  return snapshot.members.some(({ claim }) => claim !== undefined && isOurs(snapshot, claim) && isTold(claim));
+  return snapshot.members.some(({ claim }) => claim !== undefined && isOurs(snapshot, claim) && isIdentified(claim));
 }
 
 /** Whether the EtcdCluster has taken the claims: from then on they are its own. */

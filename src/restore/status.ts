@@ -18,7 +18,7 @@ export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>
   const before = restore.status ?? {};
   const begun = isComplete(snapshot) || hasBegun(snapshot) ? { begun: true } : {};
   if (hasEnded(snapshot)) return wasComplete(snapshot) ? before : { ...before, ...begun };
-  const verdict = toldVerdict(snapshot, plan);
+  const verdict = shownVerdict(snapshot, plan);
   const now = rfc3339(snapshot.takenAtMs);
   const { clusterName } = restore.spec.clusterTemplate;
   return {
@@ -93,7 +93,7 @@ interface Word {
  * The verdict, or what keeps the plan from being executed. A refused step is waited for, up to PATIENCE_MS, since users
  * can fix the cause.
  */
-function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdict {
+function shownVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdict {
   const refusal = refusalIn(plan);
   if (isDeleting(snapshot))
     return { phase: "Pending", reason: "Deleting", message: refusal?.message ?? deletionText(plan) };

@@ -16,7 +16,7 @@ export type RestoreStep =
   | { readonly do: "deletePod"; readonly pod: Pod }
   /** Annotates a claim with the identity of its cluster and member. */
   | {
-      readonly do: "tellClaim";
+      readonly do: "identifyClaim";
       readonly claim: PersistentVolumeClaim;
       readonly annotations: Readonly<Record<string, string>>;
     }
@@ -40,7 +40,7 @@ export function targetTextOf(step: RestoreStep): string {
       return step.job.metadata.uid;
     case "deletePod":
       return step.pod.metadata.uid;
-    case "tellClaim":
+    case "identifyClaim":
     case "deleteClaim":
       return step.claim.metadata.uid;
     case "createCluster":

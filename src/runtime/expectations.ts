@@ -42,7 +42,7 @@ interface Outdated {
   readonly since: number;
   readonly known: KnownObject;
   /** When to notify the cache next that it still shows this state. */
-  readonly nextTellMs: number;
+  readonly nextReportMs: number;
 }
 
 /**
@@ -91,7 +91,7 @@ export class Expectations {
     const before = this.#outdated.get(text) ?? [];
     if (!this.#isShown(known) || before.some((each) => isSameState(each.known, known))) return;
     const nowMs = this.#clock.monotonicMs();
-    this.#outdated.set(text, [...before, { since: nowMs, nextTellMs: nowMs + LOST_AFTER_MS, known }]);
+    this.#outdated.set(text, [...before, { since: nowMs, nextReportMs: nowMs + LOST_AFTER_MS, known }]);
   }
 
   /** The write or conflict that the cache does not show yet, in words; `undefined` when a pass may decide. */
@@ -122,9 +122,9 @@ export class Expectations {
     // is as long as the stale state has been shown. When a webhook caused the conflict the cache is right, and must not
     // list everything again each minute.
     const notified = shown.map((each) => {
-      if (nowMs < each.nextTellMs) return each;
+      if (nowMs < each.nextReportMs) return each;
       this.#caches(each.known)?.missed?.(each.known.namespace);
-      return { ...each, nextTellMs: nowMs + (nowMs - each.since) };
+      return { ...each, nextReportMs: nowMs + (nowMs - each.since) };
     });
     if (notified.length === 0) this.#outdated.delete(text);
     else this.#outdated.set(text, notified);

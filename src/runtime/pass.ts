@@ -32,7 +32,7 @@ type Requeue =
 export const PASS_DEADLINE_MS = 20_000;
 
 /** Longest duration of reporting a failed pass, in milliseconds: one write. */
-const TELLING_DEADLINE_MS = 5_000;
+const REPORT_DEADLINE_MS = 5_000;
 
 /**
  * Pause before the next pass while the cache does not show an own write, in milliseconds. The event usually comes
@@ -46,7 +46,7 @@ const UNSEEN_RECHECK_MS = 500;
  */
 const STEPS_WITHOUT_STATUS = 8;
 
-type Tell = (
+type Publish = (
   subject: Subject,
   event: { type: "Normal" | "Warning"; reason: string; action: string; note: string },
 ) => void;
@@ -56,7 +56,7 @@ export interface PassTools {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly expectations: Expectations;
-  readonly tell: Tell;
+  readonly publish: Publish;
   /** Whether this process holds the lease now. Asked right before each write. */
   readonly mayAct: () => boolean;
 }
@@ -108,7 +108,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       if (!stop.aborted && error.code !== "LeaseLost") {
         this.#tools.log.error(fields, "pass failed");
         const reason = error.code === "ObjectTooLarge" ? "ObjectTooLarge" : "InternalError";
-        await this.#tellThrows(key, this.#throws.note(key, error), reason, stop);
+        await this.#reportThrows(key, this.#throws.note(key, error), reason, stop);
       }
       return { is: "withBackoff" };
     } finally {
@@ -164,13 +164,13 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   }
 
   /** Reports on the object that its passes fail. @param because undefined: not to be reported yet */
-  async #tellThrows(key: Key, because: string | undefined, reason: FailingReason, stop: AbortSignal): Promise<void> {
-    const { expectations, log, mayAct, tell } = this.#tools;
+  async #reportThrows(key: Key, because: string | undefined, reason: FailingReason, stop: AbortSignal): Promise<void> {
+    const { expectations, log, mayAct, publish } = this.#tools;
     const subject = this.#controller.subjectOf(key);
     if (because === undefined || subject === undefined || !mayAct()) return;
-    tell(subject, { type: "Warning", reason, action: "Look", note: because });
+    publish(subject, { type: "Warning", reason, action: "Look", note: because });
     try {
-      const signal = AbortSignal.any([stop, AbortSignal.timeout(TELLING_DEADLINE_MS)]);
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(REPORT_DEADLINE_MS)]);
       const written = await this.#controller.writeFailing(key, because, signal, reason);
       if (written !== undefined) expectations.expect(this.#owner(key), written);
     } catch (thrown) {
@@ -207,13 +207,13 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
   /** Reports the decision to log, metrics and events, under the name of the rule or guard that made it. */
   #report(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): void {
-    const { log, metrics, tell } = this.#tools;
+    const { log, metrics, publish } = this.#tools;
     const controller = this.#controller.name;
     for (const { rule, because, is } of plan.reports ?? []) {
       metrics.noticesAndDeferrals.inc({ controller, rule, kind: is });
       log.debug({ namespace: key.namespace, name: key.name, rule, because }, "notice or deferred step");
       if (is !== "notice") continue; // The event of the failed step has reported it.
-      tell(this.#controller.subject(snapshot), {
+      publish(this.#controller.subject(snapshot), {
         type: "Warning",
         reason: eventName(rule),
         action: "Wait",
@@ -226,7 +226,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       metrics.waits.inc({ controller, rule: plan.rule });
       log.debug(fields, "waiting");
       if (plan.warn) {
-        tell(this.#controller.subject(snapshot), {
+        publish(this.#controller.subject(snapshot), {
           type: "Warning",
           reason: eventName(plan.rule),
           action: "Wait",
@@ -240,7 +240,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     if (outcome.is === "done") {
       log.info({ ...fields, step }, "step done");
       if (this.#controller.isRoutine?.(plan.rule, plan.step, snapshot) === true) return;
-      tell(this.#controller.subject(snapshot), {
+      publish(this.#controller.subject(snapshot), {
         type: "Normal",
         reason: eventName(plan.rule),
         action: eventName(step),
@@ -249,7 +249,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     } else if (outcome.is === "failed") {
       log.warn({ ...fields, step, code: outcome.code, error: outcome.why }, "step failed");
       const note = `${eventName(step)} failed: ${outcome.why}`;
-      tell(this.#controller.subject(snapshot), {
+      publish(this.#controller.subject(snapshot), {
         type: "Warning",
         reason: eventName(plan.rule),
         action: eventName(step),

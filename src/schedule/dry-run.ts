@@ -19,7 +19,7 @@ import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 //   a merge patch of spec, as for `kubectl patch --type=merge`. Nothing is executed.
 
 /** Most backups listed: users read the status, and its size is limited. */
-const MAX_TOLD = 100;
+const MAX_LISTED = 100;
 
 /** Cache by snapshot: a dry run costs as much as a plan. */
 const DRY_RUNS = new WeakMap<ScheduleSnapshot, DryRunStatus | undefined>();
@@ -38,13 +38,13 @@ function dryRun(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
   const spec = editedSpec(schedule, text);
   if (typeof spec === "string") return { refused: [{ rule: "SpecRefused", message: spec }], deletes: [] };
   const all = disposalsOf(spec, snapshot);
-  const deletes = all.slice(0, MAX_TOLD).map(({ backup, isWithObject }) => {
+  const deletes = all.slice(0, MAX_LISTED).map(({ backup, isWithObject }) => {
     const isObjectLost =
       isWithObject || (backup.spec.deletionPolicy === "Delete" && backup.status?.phase === "Completed");
     const { objectURL } = backup.status ?? {};
     return { name: backup.metadata.name, ...(isObjectLost && objectURL !== undefined ? { objectURL } : {}) };
   });
-  return { deletes, ...(all.length > MAX_TOLD ? { more: all.length - MAX_TOLD } : {}) };
+  return { deletes, ...(all.length > MAX_LISTED ? { more: all.length - MAX_LISTED } : {}) };
 }
 
 /** @returns a sentence when the text is no valid edit */

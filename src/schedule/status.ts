@@ -20,7 +20,7 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
   return {
     observedGeneration: generationOf(schedule),
     ...countedOf(snapshot),
-    ...runsTold(snapshot),
+    ...runsShown(snapshot),
     active: backups.filter(isActive).map(({ metadata }) => metadata.name),
     ...lastOf(snapshot),
     ...archiveStatus(snapshot),
@@ -57,12 +57,12 @@ function archiveFailures(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleSta
   return failures === undefined ? {} : { archiveFailures: failures };
 }
 
-function runsTold(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
+function runsShown(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
   const { lastMs, made, dueMs, heldMs, nextMs } = runsOf(snapshot);
   const recordedMs = isMade(snapshot) ? dueMs : undefined;
-  const toldMs = recordedMs ?? lastMs;
+  const shownMs = recordedMs ?? lastMs;
   return {
-    ...(toldMs === undefined ? {} : { lastScheduleTime: rfc3339(toldMs) }),
+    ...(shownMs === undefined ? {} : { lastScheduleTime: rfc3339(shownMs) }),
     ...(heldMs === undefined ? {} : { heldTime: rfc3339(heldMs) }),
     ...(nextMs === undefined ? {} : { nextScheduleTime: rfc3339(nextMs) }),
     runs: recordedMs === undefined ? made : made + 1,

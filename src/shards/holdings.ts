@@ -33,7 +33,7 @@ const READY_WITHIN_MS = 75_000;
  * For how long a given-back shard is reported, unless it was read before, in milliseconds. Another process may lead it
  * for good, and then it is not read here again.
  */
-const TOLD_MS = 600_000;
+const REPORTED_MS = 600_000;
 
 /** The work that manages a shard, from before its lease is acquired until after it is lost. */
 export interface ShardWork {
@@ -112,9 +112,9 @@ export class Holdings {
    */
   get unread(): readonly number[] {
     const nowMs = this.#options.clock.monotonicMs();
-    const isTold = ({ unreadAtMs, election }: Seat): boolean =>
-      unreadAtMs !== undefined && nowMs - unreadAtMs < TOLD_MS && election.freeInMs > 0;
-    return this.#seats.filter(isTold).map(({ number }) => number);
+    const isReported = ({ unreadAtMs, election }: Seat): boolean =>
+      unreadAtMs !== undefined && nowMs - unreadAtMs < REPORTED_MS && election.freeInMs > 0;
+    return this.#seats.filter(isReported).map(({ number }) => number);
   }
 
   /**

@@ -16,14 +16,14 @@ export type FromThread =
 
 const log = {
   ...silentLog,
-  info: ({ because = "" }: { because?: string }, message: string) => tell({ is: "log", because, message }),
+  info: ({ because = "" }: { because?: string }, message: string) => post({ is: "log", because, message }),
 };
 
 parentPort?.on("message", (body: Uint8Array) => {
   const answer = answerTo(body);
-  tell(answer, answer.is === "answer" ? [answer.body.buffer] : []);
+  post(answer, answer.is === "answer" ? [answer.body.buffer] : []);
 });
-tell({ is: "ready" });
+post({ is: "ready" });
 
 function answerTo(body: Uint8Array): FromThread {
   try {
@@ -36,6 +36,6 @@ function answerTo(body: Uint8Array): FromThread {
   }
 }
 
-function tell(message: FromThread, transfer: ArrayBuffer[] = []): void {
+function post(message: FromThread, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }

@@ -248,7 +248,7 @@ function operator(world: World): () => Promise<void> {
     log: silentLog,
     metrics: createMetrics(),
     expectations: seen as never,
-    tell: () => undefined,
+    publish: () => undefined,
     mayAct: () => !world.isDead,
   };
   const pass = new Pass(controller, tools);

@@ -6,7 +6,7 @@ import { restoredCluster } from "#restore/desired/cluster.ts";
 import { RESTORE_GUARDS } from "#restore/guards.ts";
 import { identityAnnotations } from "#restore/identity.ts";
 import { type planRestore, RESTORE_RULES } from "#restore/plan.ts";
-import { hasEnded, isDeleting, isTold, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { hasEnded, isDeleting, isIdentified, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { decide, step } from "#runtime/decide.ts";
 
@@ -37,10 +37,10 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
   "writes the identity on each claim before all claims are filled": planWith(
     {
       "identify-claims": (snapshot) => {
-        const claim = filledIn(snapshot).find((each) => each.claim !== undefined && !isTold(each.claim))?.claim;
+        const claim = filledIn(snapshot).find((each) => each.claim !== undefined && !isIdentified(each.claim))?.claim;
         if (claim === undefined) return undefined;
         const annotations = identityAnnotations(snapshot.restore, claim.metadata.name);
-        return step("mutant", { do: "tellClaim", claim, annotations });
+        return step("mutant", { do: "identifyClaim", claim, annotations });
       },
     },
     "identified-last",

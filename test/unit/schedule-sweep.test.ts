@@ -235,7 +235,7 @@ class World {
       log: silentLog,
       metrics: createMetrics(),
       expectations: { expect: () => undefined, refused: () => undefined, unmet: () => undefined } as never,
-      tell: () => undefined,
+      publish: () => undefined,
       mayAct: () => !this.isDead,
     });
     return async () => void (await pass.run(KEY, signal));

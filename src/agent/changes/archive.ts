@@ -64,7 +64,7 @@ export async function archiveChanges(task: ArchiveTask, parts: ArchiveParts): Pr
       const isRenewed = error.reason === "SourceTLS" && clock.monotonicMs() - followedAtMs < RENEWAL_MS;
       if (!isRenewed && !failure(error.reason, "").retry) throw error;
       log.warn({ code: error.reason, error: error.message }, "archiving failed and is retried");
-      board.tell({ message: error.message });
+      board.record({ message: error.message });
       await clock.sleep(pauseMs, signal).catch(() => undefined);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     }
@@ -104,8 +104,8 @@ class Archiver {
     const now = await member.source.revision({ signal, deadlineMs: READ_MS });
     await this.#makeReady(keeper, member, now);
     board.phase = "Archiving";
-    board.tell({ message: undefined, since: await keeper.since(signal) });
-    this.#tell(keeper);
+    board.record({ message: undefined, since: await keeper.since(signal) });
+    this.#record(keeper);
     const names = { member: hexOf(member.status.memberId), address: member.source.address };
     await this.#prune(keeper);
     onFollowing();
@@ -117,7 +117,7 @@ class Archiver {
       maxBytes: this.#task.maxBytes,
       maxObjectBytes: this.#parts.maxObjectBytes ?? MAX_OBJECT_BYTES,
       onKept: async () => {
-        this.#tell(keeper);
+        this.#record(keeper);
         onKept();
         await this.#prune(keeper);
       },
@@ -128,7 +128,7 @@ class Archiver {
     const clusterID = hexOf(status.clusterId);
     if (this.#keeper?.clusterID === clusterID) return this.#keeper;
     this.lookAgain();
-    const onTrouble = (message: string | undefined) => this.#parts.board.tell({ message });
+    const onTrouble = (message: string | undefined) => this.#parts.board.record({ message });
     const place = { ...this.#parts, prefix: this.#task.prefix, onTrouble };
     this.#keeper = await Keeper.open(place, clusterID, this.#parts.signal);
     return this.#keeper;
@@ -189,11 +189,11 @@ class Archiver {
     }
   }
 
-  #tell(keeper: Keeper): void {
+  #record(keeper: Keeper): void {
     const { closing } = keeper.stored.ends;
     const time = isoOf(keeper.stored.untilMs);
     const { clusterID } = keeper;
-    this.#parts.board.tell({ clusterID, from: closing.from, revision: closing.last, time, ...this.#all() });
+    this.#parts.board.record({ clusterID, from: closing.from, revision: closing.last, time, ...this.#all() });
   }
 
   #all() {

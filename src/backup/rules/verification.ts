@@ -56,7 +56,7 @@ export const retryVerification: BackupRule = {
 /** Recheck interval in case events are lost, in milliseconds; Jobs have events of their own. */
 const AWAIT_VERIFICATION_RECHECK_MS = 10_000;
 /** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
-const TOLD_RECHECK_MS = 2_000;
+const RESULT_RECHECK_MS = 2_000;
 
 const WRONG = "the object failed its verification";
 const UNKNOWN = "the object could not be verified";
@@ -68,9 +68,11 @@ export const awaitVerification: BackupRule = {
     const verification = verificationOf(snapshot);
     if (verification === undefined) return undefined;
     const { status, reason, message } = verification;
-    if (status === "True") return wait(message, TOLD_RECHECK_MS);
+    if (status === "True") return wait(message, RESULT_RECHECK_MS);
     if (status === "False")
-      return wait(`${provesDefect(reason) ? WRONG : UNKNOWN}: ${reason}: ${message}`, TOLD_RECHECK_MS, { warn: true });
+      return wait(`${provesDefect(reason) ? WRONG : UNKNOWN}: ${reason}: ${message}`, RESULT_RECHECK_MS, {
+        warn: true,
+      });
     const untilMs = Math.min(nextAttemptMs(snapshot) ?? 0, verifiedUntilMs(snapshot));
     return wait(message, Math.max(AWAIT_VERIFICATION_RECHECK_MS, untilMs - snapshot.takenAtMs), {
       warn: reason !== "Verifying" && reason !== "PodPending",

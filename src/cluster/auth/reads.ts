@@ -31,12 +31,12 @@ const UNPROVED = { isRootsPassword: false };
 interface Memory {
   /** The uid of the EtcdCluster. */
   readonly uid: string;
-  readonly seen: ToldAuth;
+  readonly seen: ReadAuth;
   readonly atMs: number;
 }
 
 /** What was read from etcd and Secrets. */
-type ToldAuth = Omit<SeenAuth, "holders">;
+type ReadAuth = Omit<SeenAuth, "holders">;
 
 /** The version of the Secret that has root's password, and when that was checked. */
 interface Proof {
@@ -86,7 +86,7 @@ export class AuthReads {
     next: string | undefined,
     held: () => HeldNames,
     signal: AbortSignal,
-  ): Promise<ToldAuth | undefined> {
+  ): Promise<ReadAuth | undefined> {
     const { namespace, name, uid, deletionTimestamp } = cluster.metadata;
     const key = { namespace, name };
     const wanted = isAuthWanted(cluster.spec);
@@ -128,7 +128,7 @@ export class AuthReads {
     next: string | undefined,
     held: () => HeldNames,
     signal: AbortSignal,
-  ): Promise<ToldAuth> {
+  ): Promise<ReadAuth> {
     const { kube, identities } = this.#tools;
     const { namespace, name } = cluster.metadata;
     const ref = { namespace, name: rootSecretName(name) };
@@ -149,7 +149,7 @@ export class AuthReads {
 
   async #state(
     cluster: EtcdCluster,
-    { user, next }: Pick<ToldAuth, "user" | "next">,
+    { user, next }: Pick<ReadAuth, "user" | "next">,
     secret: Secret | undefined,
     addressee: Addressee | undefined,
   ): Promise<Answer> {
@@ -231,7 +231,7 @@ async function rolesOf(
 }
 
 /** Whether nothing is to be done. */
-function isCalm({ spec }: EtcdCluster, { user, next, state, rootSecret }: ToldAuth): boolean {
+function isCalm({ spec }: EtcdCluster, { user, next, state, rootSecret }: ReadAuth): boolean {
   if (state.is !== "present") return false;
   const { enabled, isRootsPassword } = state.value;
   const wanted = isAuthWanted(spec);

@@ -44,10 +44,10 @@ export function nextUser(snapshot: ClusterSnapshot): string | undefined {
 export function operatorUsers({ cluster, auth }: ClusterSnapshot, state: AuthState): readonly OperatorUser[] {
   const { user, next } = auth ?? {};
   // Only an administrator may query other users.
-  const isTold = next !== user && isAdministrator(state);
+  const isReadable = next !== user && isAdministrator(state);
   return [
     { name: user, roles: state.operator, secretName: operatorSecretName(cluster) },
-    { name: isTold ? next : undefined, roles: state.next, secretName: askedOperatorSecretName(cluster) },
+    { name: isReadable ? next : undefined, roles: state.next, secretName: askedOperatorSecretName(cluster) },
   ].flatMap(({ name, ...others }) => (name === undefined ? [] : [{ name, ...others }]));
 }
 

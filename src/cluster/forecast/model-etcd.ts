@@ -20,7 +20,7 @@ export function restarted(snapshot: ClusterSnapshot, name: string): ClusterSnaps
   const endpoints = said(snapshot, (_, each) => {
     if (each !== name || version === undefined) return {};
     // etcd 3.5 reports neither downgrades nor storage versions.
-    return tellsOfDowngrades(version) ? { version } : { version, downgradeTo: undefined, storageVersion: undefined };
+    return reportsDowngrades(version) ? { version } : { version, downgradeTo: undefined, storageVersion: undefined };
   });
   return { ...snapshot, endpoints, pods: without(snapshot.pods, name) };
 }
@@ -31,7 +31,7 @@ export function restarted(snapshot: ClusterSnapshot, name: string): ClusterSnaps
 export function withDowngrade(snapshot: ClusterSnapshot, to: string | undefined): ClusterSnapshot {
   const format = to ?? formatSpoken(snapshot);
   const endpoints = said(snapshot, ({ version, storageVersion }) =>
-    isRelease(version) && tellsOfDowngrades(version)
+    isRelease(version) && reportsDowngrades(version)
       ? { downgradeTo: to, storageVersion: format ?? storageVersion }
       : {},
   );
@@ -49,7 +49,7 @@ function formatSpoken({ endpoints }: ClusterSnapshot): string | undefined {
   return `${minorOf(others.reduce((oldest, each) => (isOlderMinor(each, oldest) ? each : oldest), first))}.0`;
 }
 
-function tellsOfDowngrades(version: string): boolean {
+function reportsDowngrades(version: string): boolean {
   return !isOlderMinor(version, "3.6.0");
 }
 
@@ -83,7 +83,7 @@ export function awake(snapshot: ClusterSnapshot): ClusterSnapshot {
     ...{ clusterId, memberId: idOf(leader), leaderId: idOf(leader), version, isLearner: leader.isLearner, alarms: [] },
     ...{ raftIndex: SOME, raftAppliedIndex: SOME, raftTerm: SOME, dbSizeBytes: SOME, dbSizeInUseBytes: SOME },
     ...{ dbSizeQuotaBytes: undefined, downgradeTo: undefined },
-    storageVersion: isRelease(version) && tellsOfDowngrades(version) ? `${minorOf(version)}.0` : undefined,
+    storageVersion: isRelease(version) && reportsDowngrades(version) ? `${minorOf(version)}.0` : undefined,
   };
   return {
     ...snapshot,

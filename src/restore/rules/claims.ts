@@ -8,12 +8,12 @@ import { fillingsOf, isWhole } from "#restore/pods.ts";
 import {
   isComplete,
   isGivenUp,
+  isIdentified,
   isOurs,
   isStaying,
   isTaken,
-  isTold,
   type RestoreSnapshot,
-  untoldClaims,
+  unidentifiedClaims,
 } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { verdictOf } from "#restore/verdict.ts";
@@ -30,11 +30,13 @@ export const identifyClaims: RestoreRule = {
   decide(snapshot) {
     if (snapshot.restore.status?.phase === "Completed" || isGivenUp(snapshot) || isTaken(snapshot)) return undefined;
     if (!isComplete(snapshot) && !areWhole(snapshot)) return undefined;
-    const next = snapshot.members.find(({ claim }) => isStaying(claim) && isOurs(snapshot, claim) && !isTold(claim));
+    const next = snapshot.members.find(
+      ({ claim }) => isStaying(claim) && isOurs(snapshot, claim) && !isIdentified(claim),
+    );
     if (next?.claim === undefined) return undefined;
     const because = `all claims are filled; the identity of the member is written to claim ${next.name}`;
     const annotations = identityAnnotations(snapshot.restore, next.name);
-    return step(because, { do: "tellClaim", claim: next.claim, annotations });
+    return step(because, { do: "identifyClaim", claim: next.claim, annotations });
   },
 };
 
@@ -63,7 +65,7 @@ export const deleteClaims: RestoreRule = {
   holds: true,
   decide(snapshot) {
     if (!isGivenUp(snapshot)) return undefined;
-    const claim = untoldClaims(snapshot).find(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const claim = unidentifiedClaims(snapshot).find(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (claim === undefined) return undefined;
     const because = `the restore was given up; claim ${claim.metadata.name}, which no cluster uses, is deleted`;
     return step(because, { do: "deleteClaim", claim });

@@ -49,7 +49,7 @@ export function operator(world: RestoreWorld, plan = planRestore): () => Promise
       log: silentLog,
       metrics,
       expectations: world.expectations as never,
-      tell: () => undefined,
+      publish: () => undefined,
       mayAct: () => !world.isDead,
     },
   );

@@ -100,7 +100,7 @@ export function toyTools(overrides: Partial<PassTools> = {}) {
       () => undefined,
       () => undefined,
     ),
-    tell: (_subject, event) => told.push(`${event.type} ${event.reason}: ${event.note}`),
+    publish: (_subject, event) => told.push(`${event.type} ${event.reason}: ${event.note}`),
     mayAct: () => true,
     ...overrides,
   };

@@ -136,7 +136,7 @@ export class OperatorProcess {
       log,
       metrics,
       expectations: expectationsOf(this.#clock, caches),
-      tell: () => undefined,
+      publish: () => undefined,
       mayAct: () => this.isLeading,
     };
     const settings = {
