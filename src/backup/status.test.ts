@@ -482,7 +482,7 @@ describe("problems that block the plan:", () => {
     expect(statusOf(lost)).toMatchObject({ phase: "BackingUp", startTime: "2026-01-01T12:00:00Z" });
   });
 
-  describe("a Job that is refused, and whose backup then waits for others:", () => {
+  describe("a backup with a refused Job that then waits for others:", () => {
     const QUOTA = (triedForMs = 0): Rest => ({ ...refused("KubeForbidden"), because: "exceeded quota", triedForMs });
     const minutes = (count: number) => Date.parse("2026-01-01T12:00:00Z") + count * 60_000;
     const at = (takenAtMs: number, status: EtcdBackupStatus, running?: typeof BUSY) =>
