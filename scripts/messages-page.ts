@@ -5,7 +5,7 @@ import { textsOfCode } from "./prose/texts.ts";
 
 // All messages at once: what is vague, long or worded in two ways is seen only beside the others.
 
-/** Packages whose strings are read by people, in the order of the page. */
+/** Packages with strings for people, in the order of the page. */
 const PACKAGES = [
   "cluster",
   "cluster-tls",

@@ -171,7 +171,7 @@ describe("operators in one Kubernetes cluster:", () => {
         expect(ended.code, ended.each.log()).toBe(1);
         const line = lineWith(ended.each, "an unhandled exception ends this process");
         expect(JSON.parse(line)).toMatchObject({ level: "error", controller: "cluster", ...metadata });
-        expect(line).toContain("nobody has thought of this");
+        expect(line).toContain("an unexpected failure");
         const left = operators.find((each) => each !== ended.each)!;
         // The ended process led nothing, or one of two shards.
         await vi.waitFor(() => expect(terms(left)).toBe(Number(shards)), { timeout: 30_000, interval: 50 });

@@ -15,14 +15,14 @@ const FOUND = new Map([
 
 const cases: readonly (readonly [string, readonly WatchedWrite[], readonly string[]])[] = [
   ["all writes in order", ALL, []],
-  ["a write missing in between", ALL.toSpliced(2, 1), ["version 3 of a was told after version 1"]],
-  ["the first write missing", ALL.slice(1), ["version 2 of a was told after version 0"]],
-  ["the last write missing", ALL.slice(0, -1), ["a is at version 3, and 2 was told"]],
-  ["a whole key missing", ALL.toSpliced(1, 1), ["b is at version 1, and 0 was told"]],
+  ["a write missing in between", ALL.toSpliced(2, 1), ["version 3 of a was reported after version 1"]],
+  ["the first write missing", ALL.slice(1), ["version 2 of a was reported after version 0"]],
+  ["the last write missing", ALL.slice(0, -1), ["a is at version 3, and 2 was reported"]],
+  ["a whole key missing", ALL.toSpliced(1, 1), ["b is at version 1, and 0 was reported"]],
   [
     "one write repeated",
     [...ALL, write("a", 3, 8)],
-    ["version 3 of a was told after version 3", "revision 8 was told after revision 8"],
+    ["version 3 of a was reported after version 3", "revision 8 was reported after revision 8"],
   ],
 ];
 

@@ -78,8 +78,8 @@ export function lastsMs(answer: Answer | undefined, isAwaited: boolean, wallMs: 
 }
 
 /**
- * Whether the object should be the operator's own, and belongs to another owner or to none: the garbage collector, or a
- * person who was asked to, may be about to delete it.
+ * Whether the object should be the operator's own, and belongs to another owner or to none. The garbage collector or a
+ * user may be about to delete it.
  */
 export function isInTheWay(given: Given, what: What, answer: Answer | undefined): boolean {
   if (answer?.is !== "present" || isRequest(what)) return false;

@@ -29,7 +29,7 @@ export class MemoryStore implements ObjectStore {
     this.#called("put", key, signal);
     const parts: Uint8Array[] = [];
     for await (const part of body) parts.push(Buffer.from(part));
-    if (signal.aborted) throw new StoreError("Aborted", `put ${key}: told to stop`);
+    if (signal.aborted) throw new StoreError("Aborted", `put ${key}: the call was aborted`);
     if (this.objects.has(key)) throw new StoreError("ObjectExists", `put ${key}: it is there`);
     const bytes = Buffer.concat(parts);
     this.objects.set(key, { bytes, metadata, modified: this.now() });
@@ -74,7 +74,7 @@ export class MemoryStore implements ObjectStore {
   }
 
   #called(what: string, key: string, signal: AbortSignal): void {
-    if (signal.aborted) throw new StoreError("Aborted", `${what} ${key}: told to stop`);
+    if (signal.aborted) throw new StoreError("Aborted", `${what} ${key}: the call was aborted`);
     this.calls.push(`${what} ${key}`);
     this.before(`${what} ${key}`);
   }

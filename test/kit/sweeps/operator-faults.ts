@@ -108,7 +108,7 @@ class Writes {
 
 /** Throws an unhandled error, and never settles. */
 function thrown(as: "exception" | "rejection" | undefined): Promise<never> {
-  const error = new Error("nobody has thought of this");
+  const error = new Error("an unexpected failure");
   if (as === "rejection") void Promise.reject(error);
   else
     setImmediate(() => {

@@ -26,12 +26,13 @@ export function missedIn(
   let lastRevision = 0;
   for (const { key, version, revision } of told) {
     const before = last.get(key) ?? 0;
-    if (version !== before + 1) missed.push(`version ${version} of ${key} was told after version ${before}`);
-    if (revision <= lastRevision) missed.push(`revision ${revision} was told after revision ${lastRevision}`);
+    if (version !== before + 1) missed.push(`version ${version} of ${key} was reported after version ${before}`);
+    if (revision <= lastRevision) missed.push(`revision ${revision} was reported after revision ${lastRevision}`);
     last.set(key, version);
     lastRevision = Math.max(lastRevision, revision);
   }
   for (const [key, version] of versions)
-    if (last.get(key) !== version) missed.push(`${key} is at version ${version}, and ${last.get(key) ?? 0} was told`);
+    if (last.get(key) !== version)
+      missed.push(`${key} is at version ${version}, and ${last.get(key) ?? 0} was reported`);
   return missed;
 }
