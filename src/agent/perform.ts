@@ -8,6 +8,7 @@ import { keyFrom } from "./archive/key-file.ts";
 import { backUp } from "./backup.ts";
 import { archiveChanges } from "./changes/archive.ts";
 import { replay } from "./changes/replay.ts";
+import { checkStored } from "./check.ts";
 import { deleteBackup } from "./delete.ts";
 import { listBackups } from "./list.ts";
 import type { ProgressBoard } from "./progress.ts";
@@ -48,6 +49,11 @@ export async function perform(task: AgentTask, board: ProgressBoard, options: Pe
       board.phase = "Deleting";
       return await withStore(task.destination, task, async (store) => {
         return { ok: true, kind: "delete", deleted: await deleteBackup(task, store, signal) };
+      });
+    case "check":
+      return await withStore(task.from, task, async (store) => {
+        await checkStored(task, store, signal);
+        return { ok: true, kind: "check" };
       });
     case "fetch":
       return await withStore(task.from, task, (store) => performFetch(task, store, board, options));

@@ -58,6 +58,7 @@ test("a report is written and parsed unchanged", () => {
     { ok: true, kind: "verify", revision: "7", keys: 3, message: "3 keys at revision 7" },
     { ok: true, kind: "verify", revision: "7", keys: 3, hash: 670470652, message: "3 keys at revision 7" },
     { ok: true, kind: "list", backups: 3 },
+    { ok: true, kind: "check" },
     failure("NoSuchBucket", "there is no bucket backups"),
     failure("AuthEnabled", "users are switched on"),
   ];

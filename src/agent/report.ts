@@ -16,6 +16,7 @@ export {
 /** Result of a task. */
 export type AgentReport =
   | BackupReport
+  | CheckReport
   | DeleteReport
   | FetchReport
   | FinishReport
@@ -35,6 +36,12 @@ export interface DeleteReport {
   readonly kind: "delete";
   /** False when no object had this backup's uid. */
   readonly deleted: boolean;
+}
+
+/** Object and manifest are stored. When they are not, the task fails. */
+export interface CheckReport {
+  readonly ok: true;
+  readonly kind: "check";
 }
 
 export interface FetchReport {
@@ -216,6 +223,8 @@ export function reportIn(text: string): AgentReport | undefined {
   }
   if (value?.ok !== true) return undefined;
   switch (value.kind) {
+    case "check":
+      return { ok: true, kind: "check" };
     case "delete":
       return { ok: true, kind: "delete", deleted: value.deleted === true };
     case "backup": {

@@ -165,6 +165,24 @@ describe("a task", () => {
     assert.ok(log.includes("db.db") && !log.includes('"level":"error"'), log);
   });
 
+  test("that checks a stored object reports what is missing, and is not retried", async () => {
+    const check = { kind: "check", from: deletion.destination, key: "gone.db", expect: { backupUID: "uid" } };
+    const { report, isLast } = await run(check);
+    assert.deepEqual(report, {
+      ok: false,
+      reason: "NoSuchObject",
+      message: "there is no object gone.db",
+      retry: false,
+    });
+    assert.ok(isLast);
+    writeFileSync(join(volume, "odd.db"), "x");
+    writeFileSync(join(volume, "odd.db.manifest.json"), "{}");
+    const odd = await run({ ...check, key: "odd.db" });
+    for (const file of ["odd.db", "odd.db.manifest.json"]) rmSync(join(volume, file));
+    assert.deepEqual([odd.report?.ok === false && odd.report.reason, odd.isLast], ["SnapshotCorrupt", true]);
+    assert.match(await failure({ ...check, expect: undefined }), /^BadTask: .* expect: /);
+  });
+
   test("that fetches a snapshot succeeds, and the next one moves its data to its final path", async () => {
     writeFileSync(join(volume, "plain.db"), etcdSnapshot());
     const { report } = await run({ ...fetching, key: "plain.db" });

@@ -21,6 +21,7 @@ const WORDS: Readonly<Record<AgentTask["kind"], string>> = {
   archive: "store every change of a cluster as it happens",
   replay: "bring a restored etcd to a later revision",
   backup: "store a snapshot",
+  check: "check that a backup is still stored",
   delete: "delete what a backup stored",
   fetch: "fetch a snapshot",
   finish: "move a restored data directory into place",

@@ -54,6 +54,11 @@ const encryption = z.optional(
   z.strictObject({ keyFile: path, keyID: z.optional(z.string().check(z.regex(/^[0-9a-f]{8}$/))) }),
 );
 
+const expected = z.strictObject({
+  backupUID: z.optional(word),
+  sha256: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
+});
+
 /** The fields are described at AgentTask in task.ts. */
 export const taskSchema = z.discriminatedUnion("kind", [
   z.strictObject({
@@ -70,18 +75,14 @@ export const taskSchema = z.discriminatedUnion("kind", [
     }),
   }),
   z.strictObject({ kind: z.literal("delete"), ...place }),
+  z.strictObject({ kind: z.literal("check"), from: destination, key: word, ...credentials, expect: expected }),
   z.strictObject({
     kind: z.literal("fetch"),
     from: destination,
     key: word,
     ...credentials,
     encryption,
-    expect: z.optional(
-      z.strictObject({
-        backupUID: z.optional(word),
-        sha256: z.optional(z.string().check(z.regex(/^[0-9a-f]{64}$/))),
-      }),
-    ),
+    expect: z.optional(expected),
     auth: z.optional(z.enum(["Keep", "Lift"])),
     workDir,
     roomBytes: z.optional(z.int().check(z.nonnegative())),

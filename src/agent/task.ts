@@ -33,6 +33,7 @@ export const AGENT_COMMAND: readonly string[] = [
 /** A task; the process ends with it. */
 export type AgentTask =
   | BackupTask
+  | CheckTask
   | DeleteTask
   | FetchTask
   | FinishTask
@@ -70,6 +71,14 @@ export interface DeleteTask extends MountedCredentials {
   readonly backupUID: string;
   readonly destination: StoreLocation;
   readonly key: string;
+}
+
+/** Checks that a backup's object and manifest are still stored. It reads only the manifest. */
+export interface CheckTask extends MountedCredentials {
+  readonly kind: "check";
+  readonly from: StoreLocation;
+  readonly key: string;
+  readonly expect: ExpectedSnapshot;
 }
 
 /**

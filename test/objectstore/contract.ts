@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { manifestKeyOf, manifestText } from "#agent/archive/manifest.ts";
+import { checkStored } from "#agent/check.ts";
+import { asAgentError } from "#agent/copy.ts";
 import { StoreError, type StoreReason } from "#objectstore/error.ts";
 import type { StoreLocation } from "#objectstore/location.ts";
 import { openStore } from "#objectstore/open.ts";
@@ -53,6 +56,27 @@ export const IMPATIENT: Patience = {
 const MEMORY_MIB = 200;
 /** Two parts of 8 MiB and uncollected garbage; 28 to 33 MB are measured. An object kept in memory would take 210 MB. */
 const MOST_GROWTH_MB = 60;
+/** Key of a stored backup, and its manifest. */
+const BACKUP = "shop/orders/uid/20261122T030000Z-daily-0a1b2c3d.db";
+const MANIFEST = manifestText({
+  formatVersion: 1,
+  key: BACKUP,
+  bytes: 20_512,
+  sha256: "a".repeat(64),
+  storedBytes: 5,
+  storedSha256: "b".repeat(64),
+  revision: "12",
+  cluster: { namespace: "shop", id: "cdf" },
+  memberID: "8e",
+  etcdVersion: "3.6.16",
+  startedAt: "2026-11-22T03:00:00.000Z",
+  completedAt: "2026-11-22T03:00:02.000Z",
+  compression: "None",
+  backupName: "daily",
+  backupUID: "ours",
+  attempt: "1",
+});
+
 /** Time for a busy machine. */
 const PATIENT = { timeout: 240_000 };
 
@@ -158,6 +182,31 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await refused(read(store.get("absent", OPTIONS)))).toBe("NoSuchObject");
       await store.delete("absent", OPTIONS);
       await store.delete("absent/below", OPTIONS);
+    });
+
+    test("a backup without its object or manifest is gone, and is found again after it was copied back", async () => {
+      const store = await opened();
+      const put = (key: string, text: string) => store.put(key, bodyOf(Buffer.from(text)), OPTIONS);
+      const check = async (expect = { backupUID: "ours" }) =>
+        await checkStored({ key: BACKUP, expect }, store, never).then(
+          () => "stored",
+          (thrown: unknown) => asAgentError(thrown).reason,
+        );
+      const manifest = manifestKeyOf(BACKUP);
+      await put(BACKUP, "12345");
+      await put(manifest, MANIFEST);
+      expect(await check()).toBe("stored");
+      expect(await check({ backupUID: "theirs" })).toBe("SnapshotCorrupt");
+      await store.delete(BACKUP, OPTIONS);
+      expect(await check()).toBe("NoSuchObject");
+      await put(BACKUP, "1234");
+      expect(await check()).toBe("SnapshotCorrupt");
+      await store.delete(BACKUP, OPTIONS);
+      await put(BACKUP, "12345");
+      expect(await check()).toBe("stored");
+      await store.delete(manifest, OPTIONS);
+      expect(await check()).toBe("NoSuchObject");
+      await store.close();
     });
 
     test("writing to the key of an existing object is refused with ObjectExists, for small and large objects", async () => {
