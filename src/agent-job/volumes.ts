@@ -72,6 +72,11 @@ export function destinationVolumes(target: Target, template: JobPodTemplate): re
   ];
 }
 
+/** Volumes for a container that only reads them. */
+export function readOnly(volumes: readonly Mounted[]): readonly Mounted[] {
+  return volumes.map(({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }));
+}
+
 /** Fields of a task about the store's Secret. */
 export function mountedCredentials(credentials: Credentials | undefined): MountedCredentials {
   if (credentials === undefined) return {};

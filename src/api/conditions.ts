@@ -159,13 +159,15 @@ export const PEER_REASONS = {
 /** Every condition of an EtcdBackup, with the question that it answers. */
 export const BACKUP_CONDITION_TYPES = {
   Ready:
-    "Is the object stored, and has no verification found it wrong? With spec.archive: are changes stored as they happen?",
-  Complete: "Is the object in the store, whole, with its manifest?",
+    "Is the object stored, has no verification found it wrong, and did the latest check find it? With spec.archive: are changes stored as they happen?",
+  Complete: "Was the object stored, whole, with its manifest?",
   Failed: "Has the backup ended without an object?",
   Stalled:
-    "Has the backup failed, or has its verification found the object wrong? The condition appears then, and it is final.",
+    "Has the backup failed, has its verification found the object wrong, or is the object gone? The condition appears then. It is final unless a later check finds the object.",
   Verified:
     "Did an etcd that was restored from the stored object have the member's data? The condition appears once spec.verification.mode is Restore; True and False are final.",
+  ObjectFound:
+    "Did the latest check find the object in the store, with its manifest and of the right size? Once a day, the two newest Completed EtcdBackups of each schedule are checked. The condition appears with the first result.",
   ObjectDeleted:
     "Has the stored object been deleted? The condition appears once the EtcdBackup is being deleted and its deletionPolicy is Delete.",
 } as const;
@@ -199,7 +201,8 @@ export const BACKUP_REASONS = {
   SourceTLS: "etcd's certificate is not trusted, or etcd refuses the certificate of the pod.",
   SourceAuth: "etcd refuses the user, or the user may not take snapshots, which needs the role root.",
   WrongCluster: "Another etcd cluster answers at the endpoints.",
-  SnapshotCorrupt: "The snapshot does not match etcd's own checksum, or the members' data is marked corrupt.",
+  SnapshotCorrupt:
+    "The snapshot does not match etcd's own checksum, the members' data is marked corrupt, or the stored object does not match its manifest.",
   WrongCredentials: "The store does not know the credentials, or they are missing or expired.",
   AccessDenied: "The store knows the credentials, but they do not allow the request.",
   NoSuchBucket: "The bucket, container or directory is not there.",
@@ -220,7 +223,8 @@ export const BACKUP_REASONS = {
   VerificationFailed:
     "The etcd that was restored from the object does not have the member's data; the message states what differs.",
   RestoreToolFailed: "etcdutl rejects the checksum of the stored snapshot; the message quotes it.",
-  NoSuchObject: "The object no longer exists.",
+  NoSuchObject: "The object or its manifest no longer exists.",
+  ObjectFound: "The latest check found the object and its manifest in the store.",
   AuthEnabled: "Authentication is enabled in the snapshot, so the etcd that is restored from it answers no queries.",
   DeletingObject: "The stored object is being deleted.",
   ObjectNotDeleted:

@@ -1,4 +1,4 @@
-import type { BackupReason } from "#api/conditions.ts";
+import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 
 /** Reasons that prove a defect of the stored object. */
@@ -18,6 +18,13 @@ export function provesDefect(reason: string): boolean {
 export function defectOf({ status }: Pick<EtcdBackup, "status">) {
   return status?.conditions?.find(
     ({ type, status: is, reason }) => type === "Verified" && is === "False" && provesDefect(reason),
+  );
+}
+
+/** Condition with the result of a daily check that did not find the backup's object; `undefined` when none is known. */
+export function missingOf({ status }: Pick<EtcdBackup, "status">) {
+  return status?.conditions?.find(
+    ({ type, status: is }) => type === ("ObjectFound" satisfies BackupConditionType) && is === "False",
   );
 }
 

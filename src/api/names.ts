@@ -512,6 +512,14 @@ export function verificationJobName(uid: string): string {
 }
 
 /**
+ * Name of the Job that checks whether the object of an EtcdBackup is still stored.
+ * @param uid uid of the EtcdBackup, which makes the name unique
+ */
+export function checkJobName(uid: string): string {
+  return `check-${uid}`;
+}
+
+/**
  * Labels on the Jobs of an EtcdBackup and their pods. They have no cluster label, so that no cluster selects these
  * pods.
  * @param cluster name of the EtcdCluster; undefined for another etcd

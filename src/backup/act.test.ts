@@ -117,6 +117,14 @@ test("createVerificationJob: creates the Job only for a completed EtcdBackup tha
     await expect(requestsOf(step, snapshot, no)).rejects.toMatchObject({ code: "KubeConflict" });
 });
 
+test("createCheckJob: creates the Job only for a completed EtcdBackup that exists", async () => {
+  const step = { ...createJob, do: "createCheckJob" } as BackupStep;
+  const live = (phase: "BackingUp" | "Completed" | "Failed") => present({ ...snapshot.backup, status: { phase } });
+  expect(verbs(await requestsOf(step, snapshot, live("Completed")))).toEqual(["get etcdbackups", "create jobs"]);
+  for (const other of [live("BackingUp"), live("Failed"), present(LEAVING.backup), absent])
+    await expect(requestsOf(step, snapshot, other)).rejects.toMatchObject({ code: "KubeConflict" });
+});
+
 test("createJob: does not read an EtcdBackup that was created one second ago", async () => {
   const young = { ...snapshot, takenAtMs: Date.parse(snapshot.backup.metadata.creationTimestamp ?? "") + 1_000 };
   expect(verbs(await requestsOf(createJob, young, absent))).toEqual(["create jobs"]);

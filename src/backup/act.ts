@@ -47,6 +47,9 @@ export async function actOnBackup(
     case "createVerificationJob":
       await needBackup(kube, snapshot, (live) => isToBeVerified({ backup: live }), signal);
       return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
+    case "createCheckJob":
+      await needBackup(kube, snapshot, ({ status }) => status?.phase === "Completed", signal);
+      return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "createDeletionJob":
       await needNobodyStoring(kube, snapshot, signal);
       await needDeletion(kube, snapshot, signal);

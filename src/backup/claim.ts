@@ -6,7 +6,7 @@ import {
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import { isFull } from "#backup/running.ts";
-import type { BackupSnapshot } from "#backup/snapshot.ts";
+import { type BackupSnapshot, hasEnded } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 
 // Why must a claim consent?
@@ -40,7 +40,7 @@ export function lackOfClaim(snapshot: BackupSnapshot): Lack | undefined {
   if (refusal !== undefined) return { reason: "SpecRefused", message: refusal };
   const { claimName } = volume;
   // It is not read while other backups run first.
-  if (claim === undefined && running !== undefined && isFull(running)) return undefined;
+  if (claim === undefined && !hasEnded(snapshot) && running !== undefined && isFull(running)) return undefined;
   if (claim === undefined) {
     const message = `${FIELD} is ${claimName}, which this namespace does not have`;
     return { reason: "ClaimNotAllowed", message };

@@ -44,14 +44,16 @@ export function backupController(
   return {
     name: "backup",
     restMs: () => REST_MS,
+    isRoutine: (rule) => rule === "check-object" || rule === "clear-check",
     observe: (key, signal) => observeBackup(reads, { ...readers, turns }, key, signal),
     plan: planBackup,
     target: targetTextOf,
     act: async (step, snapshot, signal) => {
       const act = async () => await actOnBackup(kube, step, snapshot, signal);
-      return step.do === "createJob" && awaitsTurn(snapshot)
-        ? await turns.take(snapshot.backup.metadata, act)
-        : await act();
+      const isToTakeTurn = step.do === "createCheckJob" || (step.do === "createJob" && awaitsTurn(snapshot));
+      if (!isToTakeTurn) return await act();
+      const { namespace } = snapshot.backup.metadata;
+      return await turns.take({ namespace, name: step.job.metadata.name }, act);
     },
     status: backupStatus,
     ...report,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
-import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { backupJob, checkJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
 import { BACKUP_GUARDS } from "#backup/guards.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
@@ -8,10 +8,12 @@ import type { BackupStep } from "#backup/step.ts";
 import {
   attempt,
   backup,
+  check,
   destinationClaim,
   goodTarget,
   IMAGE,
   ON_VOLUME,
+  stored,
   verified,
 } from "#kit/snapshots/etcd-backup.ts";
 import { testJudged } from "#kit/tables/judged-kinds.ts";
@@ -33,6 +35,7 @@ const STEPS: { readonly [Kind in BackupStep["do"]]: Extract<BackupStep, { do: Ki
   releaseBackup: { do: "releaseBackup" },
   createJob: { do: "createJob", job: backupJob(snapshot, target, IMAGE) },
   createVerificationJob: { do: "createVerificationJob", job: verificationJob(snapshot, target, IMAGE, "etcd:v3") },
+  createCheckJob: { do: "createCheckJob", job: checkJob(snapshot, target, IMAGE) },
   createDeletionJob: { do: "createDeletionJob", job: deletionJob(snapshot, target, IMAGE) },
   deleteJob: { do: "deleteJob", job },
   deletePod: { do: "deletePod", pod: pods[0]! },
@@ -50,6 +53,7 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["deleting a foreign Job", snapshot, { do: "deleteJob", job: theirs }, "forbidden"],
     ["deleting a Job of an earlier backup of this name", snapshot, { do: "deleteJob", job: owned({ uid: "old" }) }, "forbidden"],
     ["deleting a pod of its Job", backup({ with: { taking: { job, pods } } }), STEPS.deletePod, "allowed"],
+    ["deleting a pod of the Job of its check", { ...stored(), checking: check(stored(), "running") }, { do: "deletePod", pod: check(stored(), "running").pods[0]! }, "allowed"],
     ["deleting a pod of a foreign Job", backup({ with: { taking: { job: theirs, pods } } }), STEPS.deletePod, "forbidden"],
     ["deleting a pod of another Job", backup({ stage: "new" }), STEPS.deletePod, "forbidden"],
     ["deleting a pod of another Job while the backup has a Job", backup({ with: { taking: { job: owned({}), pods } } }), { do: "deletePod", pod: { ...pods[0]!, metadata: { ...pods[0]!.metadata, ownerReferences: [{ ...pods[0]!.metadata.ownerReferences![0]!, uid: "other" }] } } }, "forbidden"],
@@ -90,12 +94,20 @@ const cases: Record<string, readonly [name: string, given: BackupSnapshot, step:
     ["verifying the object of a backup that is being deleted", verified({ deleting: true }), STEPS.createVerificationJob, "forbidden"],
     ["creating a backup Job", backup({ stage: "new" }), STEPS.createJob, "allowed"],
   ],
+  "stored-to-check": [
+    ["checking a stored object", stored(), STEPS.createCheckJob, "allowed"],
+    ["checking before the object is stored", backup(), STEPS.createCheckJob, "forbidden"],
+    ["checking after a failed backup", stored({ status: { phase: "Failed" } }), STEPS.createCheckJob, "forbidden"],
+    ["checking for an EtcdBackup that is being deleted", stored({ deleting: true }), STEPS.createCheckJob, "forbidden"],
+    ["creating a backup Job", backup({ stage: "new" }), STEPS.createJob, "allowed"],
+  ],
   "claim-consents": [
     ["storing in a bucket", backup(), STEPS.createJob, "allowed"],
     ["storing on a labelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim() } }), STEPS.createJob, "allowed"],
     ["storing on an unlabelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createJob, "forbidden"],
     ["storing on a claim that does not exist", backup({ spec: ON_VOLUME }), STEPS.createJob, "forbidden"],
     ["verifying an object on an unlabelled claim", verified({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createVerificationJob, "forbidden"],
+    ["checking an object on an unlabelled claim", stored({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createCheckJob, "forbidden"],
     ["deleting an object on an unlabelled claim", backup({ spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), STEPS.createDeletionJob, "forbidden"],
     ["deleting a Job with a claim that does not exist", backup({ spec: ON_VOLUME }), STEPS.deleteJob, "allowed"],
   ],
@@ -123,6 +135,7 @@ const JUDGED_BY: Readonly<Record<BackupStep["do"], readonly string[]>> = {
   releaseBackup: [],
   createJob: ["once-only", "held-first", "claim-consents"],
   createVerificationJob: ["asked-to-verify", "claim-consents"],
+  createCheckJob: ["stored-to-check", "claim-consents"],
   createDeletionJob: ["asked-to-delete", "claim-consents"],
   deleteJob: ["own-only"],
   deletePod: ["own-only"],

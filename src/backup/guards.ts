@@ -19,6 +19,7 @@ const JOB = {
   releaseBackup: "none",
   createJob: "stores",
   createVerificationJob: "reads",
+  createCheckJob: "checks",
   createDeletionJob: "deletes",
   deleteJob: "none",
   deletePod: "none",
@@ -29,7 +30,9 @@ const ownOnly: BackupGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     if (step.do === "deletePod") {
-      const jobs = [snapshot.taking, snapshot.verifying, snapshot.removing].flatMap((each) => each?.job ?? []);
+      const jobs = [snapshot.taking, snapshot.verifying, snapshot.checking, snapshot.removing].flatMap(
+        (each) => each?.job ?? [],
+      );
       const job = jobs.find(({ metadata }) => metadata.uid === controllerOf(step.pod)?.uid);
       if (job !== undefined && isOwned(snapshot, job)) return undefined;
       return `pod ${step.pod.metadata.name} does not belong to a Job of this backup`;
@@ -89,6 +92,16 @@ const askedToVerify: BackupGuard = {
   },
 };
 
+/** Allows the daily check only of a stored object, for an EtcdBackup that is not being deleted. */
+const storedToCheck: BackupGuard = {
+  name: "stored-to-check",
+  forbids(snapshot, step) {
+    if (JOB[step.do] !== "checks") return undefined;
+    if (isDeleting(snapshot)) return "the backup is being deleted";
+    return snapshot.backup.status?.phase === "Completed" ? undefined : "no object is stored";
+  },
+};
+
 /**
  * Refuses pods on a claim that is a member's, or is not labelled as a backup destination: mounting alone changes its
  * files.
@@ -107,5 +120,6 @@ export const BACKUP_GUARDS: readonly BackupGuard[] = [
   heldFirst,
   askedToDelete,
   askedToVerify,
+  storedToCheck,
   claimConsents,
 ];

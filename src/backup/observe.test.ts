@@ -12,10 +12,12 @@ import {
   agentPod,
   attempt,
   backup,
+  check,
   endedPod,
   FULL,
   IMAGE,
   removal,
+  stored,
   verification,
   verified,
 } from "#kit/snapshots/etcd-backup.ts";
@@ -41,18 +43,18 @@ interface World {
 }
 
 async function look(world: World = {}) {
-  const { taking, removing, verifying, backup: its } = world.snapshot ?? backup();
+  const { taking, removing, verifying, checking, backup: its } = world.snapshot ?? backup();
   const asked: unknown[] = [];
   const listed: unknown[] = [];
   const view = (objects: readonly (KubeObject | undefined)[]) => ({
     get: ({ name }: Ref) => objects.find((each) => each?.metadata.name === name),
-    byIndex: (_index: string, value: string) => (value === "foo/nightly" ? objects : []),
+    byIndex: (_index: string, value: string) => (["foo/nightly", "foo/daily"].includes(value) ? objects : []),
   });
   const reads = {
     backups: view([its]),
     clusters: view([cluster().cluster]),
-    jobs: view([taking?.job, removing?.job, verifying?.job]),
-    pods: view(world.pods ?? [...(taking?.pods ?? []), ...(removing?.pods ?? [])]),
+    jobs: view([taking?.job, removing?.job, verifying?.job, checking?.job]),
+    pods: view(world.pods ?? [...(taking?.pods ?? []), ...(removing?.pods ?? []), ...(checking?.pods ?? [])]),
     kube: {
       find: world.find ?? (() => Promise.resolve(absent)),
       list: (_: unknown, query: unknown) => {
@@ -355,4 +357,59 @@ test("the end of a backup is reported once, and an unchanged status is not writt
     name: "nightly",
     apiVersion: "etcd.improbable.io/v1beta1",
   });
+});
+
+test("the Jobs of backups and of checks share the places, and routine steps of checks make no event", async () => {
+  const kube = {
+    get: () => Promise.resolve(stored().backup),
+    create: (_: unknown, draft: KubeObject) => Promise.resolve(draft),
+  };
+  const nothing = { byIndex: () => [], get: () => undefined };
+  const reads = { clock: new FakeClock(), jobs: nothing, backups: nothing, runningBackups: 1 };
+  const controller = backupController(kube as never, reads as never);
+  const job = check(stored(), "new").job;
+  const act = () => controller.act({ do: "createCheckJob", job }, stored(), signal);
+  expect(await act()).toMatchObject({ kind: "stored" });
+  await expect(act()).rejects.toMatchObject({ code: "KubeConflict" });
+  const another = backup({ stage: "new", with: { takenAtMs: Date.parse("2026-01-01T11:59:01Z") } });
+  const first = controller.act({ do: "createJob", job: attempt(another, "new").job }, another, signal);
+  await expect(first).rejects.toMatchObject({ code: "KubeConflict" });
+  const isRoutine = (rule: string) => controller.isRoutine?.(rule, { do: "createCheckJob", job }, stored());
+  expect(["check-object", "clear-check", "create-job"].map(isRoutine)).toEqual([true, true, false]);
+});
+
+test("the Job of the daily check is observed with its pod, which is no orphan", async () => {
+  const snapshot = { ...stored(), checking: check(stored(), "running") };
+  const { seen } = await look({ snapshot });
+  expect(seen?.checking).toEqual(snapshot.checking);
+  expect([seen?.orphans, seen?.isNewest, seen?.running]).toEqual([[], true, undefined]);
+});
+
+test("running backups are counted for a check that is due", async () => {
+  expect((await look({ snapshot: stored() })).seen?.running).toMatchObject({ all: 9 });
+  const checked = stored({ status: { objectCheck: { time: "2026-01-01T12:00:00Z" } } });
+  expect((await look({ snapshot: checked })).seen?.running).toBeUndefined();
+});
+
+test("the claim is read from the API server for a check that is due", async () => {
+  const find = () => Promise.resolve(present(claim("c-0")));
+  const snapshot = stored({ spec: { destination: { volume: { claimName: "c-0" } } } });
+  const taken = { ...snapshot, taking: attempt(snapshot, "succeeded") };
+  expect((await look({ snapshot: taken, find })).seen?.claim).toEqual(claim("c-0"));
+  const checked = { ...taken, checking: check(snapshot, "running") };
+  expect((await look({ snapshot: checked, find })).seen?.claim).toBeUndefined();
+});
+
+test("the pods of a failed check are read from the API server until its result is recorded", async () => {
+  const snapshot = { ...stored(), checking: check(stored(), "failed", FULL) };
+  expect((await look({ snapshot })).listed).toHaveLength(1);
+  const objectCheck = { time: "2026-01-01T12:00:00Z", jobUID: snapshot.checking.job.metadata.uid };
+  const recorded = { ...snapshot, backup: stored({ status: { objectCheck } }).backup };
+  expect((await look({ snapshot: recorded })).listed).toEqual([]);
+});
+
+test("an unanswered request for the pods of a check makes the backup unknown", async () => {
+  const snapshot = { ...stored(), checking: check(stored(), "failed", FULL) };
+  const list = () => Promise.reject(new OperatorError("KubeUnavailable", "no answer"));
+  expect((await look({ snapshot, list })).seen).toBeUndefined();
 });

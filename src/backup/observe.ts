@@ -2,9 +2,18 @@ import type { Progress } from "#agent/report.ts";
 import { type Attempted, attempted, hasEnded, isRunning, VERIFIERS, workingPod } from "#agent-job/job-state.ts";
 import { reported } from "#agent-job/live-pods.ts";
 import { type WarningsReader, warningsOf } from "#agent-job/warnings.ts";
-import { AGENT_CONTAINER, backupJobName, deletionJobName, ordinalOf, verificationJobName } from "#api/names.ts";
+import {
+  AGENT_CONTAINER,
+  backupJobName,
+  checkJobName,
+  deletionJobName,
+  ordinalOf,
+  verificationJobName,
+} from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { isNewest } from "#backup/newest.ts";
+import { isCheckDue, isCheckRecorded } from "#backup/object-check.ts";
 import type { ProgressReader } from "#backup/progress.ts";
 import { isFull } from "#backup/running.ts";
 import { awaitsTurn, type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
@@ -63,18 +72,24 @@ export async function observeBackup(
   const { uid } = backup.metadata;
   const takenAtMs = reads.clock.wallMs();
   const removing = jobNamed(deletionJobName(uid));
-  const seen = { taking: jobNamed(backupJobName(name)), verifying: jobNamed(verificationJobName(uid)) };
+  const seen = {
+    taking: jobNamed(backupJobName(name)),
+    verifying: jobNamed(verificationJobName(uid)),
+    checking: jobNamed(checkJobName(uid)),
+  };
   const attempts = await reportedAttempts(reads, backup, seen, takenAtMs, signal);
   if (attempts.is !== "present") return attempts;
-  const { taking, verifying } = attempts.value;
-  const owners = [taking, removing, verifying].map((each) => each?.job.metadata.uid);
-  const active = backup.metadata.deletionTimestamp === undefined ? (verifying ?? taking) : removing;
-  const isToStart = isOpen(backup) && taking === undefined;
+  const { taking, verifying, checking } = attempts.value;
+  const owners = [taking, removing, verifying, checking].map((each) => each?.job.metadata.uid);
+  const active = backup.metadata.deletionTimestamp === undefined ? (checking ?? verifying ?? taking) : removing;
+  const newest = isNewest(reads.backups, backup);
+  const isToCheck = checking === undefined && isCheckDue({ backup, takenAtMs, isNewest: newest });
+  const isToStart = (isOpen(backup) && taking === undefined) || isToCheck;
   const running = isToStart && awaitsTurn({ backup }) ? turns.running(namespace) : undefined;
   const [agentsWord, warned, claim] = await Promise.all([
     progressOf(progress, active, signal),
     warningsOf(warnings, [active], [AGENT_CONTAINER, ...VERIFIERS], takenAtMs, signal),
-    claimOf(reads, backup, { taking, removing, verifying, running }, signal),
+    claimOf(reads, backup, { taking, removing, verifying, running, isToCheck }, signal),
   ]);
   if (claim.is === "unknown") return claim;
   return present({
@@ -84,6 +99,8 @@ export async function observeBackup(
     taking,
     removing,
     verifying,
+    checking,
+    isNewest: newest,
     orphans: pods.filter((pod) => !hasEnded(pod) && !owners.includes(controllerOf(pod)?.uid)),
     claim: claim.is === "present" ? claim.value : undefined,
     namesake: namesakeOf(reads, backup),
@@ -99,15 +116,21 @@ export async function observeBackup(
 async function reportedAttempts(
   { kube }: BackupReads,
   backup: EtcdBackup,
-  { taking, verifying }: Pick<BackupSnapshot, "taking" | "verifying">,
+  { taking, verifying, checking }: Seen,
   nowMs: number,
   signal: AbortSignal,
-): Promise<Observed<Pick<BackupSnapshot, "taking" | "verifying">>> {
+): Promise<Observed<Seen>> {
   const take = isOpen(backup) ? await reported(kube, taking, nowMs, signal) : present(taking);
   if (take.is !== "present") return take;
   const verify = isToBeVerified({ backup }) ? await reported(kube, verifying, nowMs, signal) : present(verifying);
-  return verify.is === "present" ? present({ taking: take.value, verifying: verify.value }) : verify;
+  if (verify.is !== "present") return verify;
+  const isOver = isCheckRecorded({ backup, checking });
+  const check = isOver ? present(checking) : await reported(kube, checking, nowMs, signal);
+  if (check.is !== "present") return check;
+  return present({ taking: take.value, verifying: verify.value, checking: check.value });
 }
+
+type Seen = Pick<BackupSnapshot, "taking" | "verifying" | "checking">;
 
 /** An EtcdBackup that is being deleted reports only the deletion of its object, no phase. */
 function isOpen({ metadata, status }: EtcdBackup): boolean {
@@ -124,12 +147,12 @@ function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): E
 async function claimOf(
   { kube }: BackupReads,
   backup: EtcdBackup,
-  attempts: Pick<BackupSnapshot, "taking" | "removing" | "verifying" | "running">,
+  jobs: Jobs,
   signal: AbortSignal,
 ): Promise<Observed<PersistentVolumeClaim>> {
   const { metadata, spec } = backup;
   const { volume } = spec.destination;
-  if (volume === undefined || !mayNeedJob(backup, attempts)) return absent;
+  if (volume === undefined || !mayNeedJob(backup, jobs)) return absent;
   return await kube.find(
     PERSISTENT_VOLUME_CLAIMS,
     { namespace: metadata.namespace, name: volume.claimName },
@@ -137,13 +160,15 @@ async function claimOf(
   );
 }
 
-function mayNeedJob(
-  backup: EtcdBackup,
-  { taking, removing, verifying, running }: Pick<BackupSnapshot, "taking" | "removing" | "verifying" | "running">,
-): boolean {
+function mayNeedJob(backup: EtcdBackup, { taking, removing, verifying, running, isToCheck }: Jobs): boolean {
   if (isDeleting({ backup })) return removing === undefined;
-  if (isToBeVerified({ backup })) return verifying === undefined;
+  if (isToCheck || (isToBeVerified({ backup }) && verifying === undefined)) return true;
   return isOpen(backup) && taking === undefined && !(running !== undefined && isFull(running));
+}
+
+interface Jobs extends Pick<BackupSnapshot, "taking" | "removing" | "verifying" | "running"> {
+  /** Whether the Job of the daily check is to be created. */
+  readonly isToCheck: boolean;
 }
 
 function namesakeOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): EtcdCluster | undefined {

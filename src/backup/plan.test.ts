@@ -11,13 +11,16 @@ import {
   available,
   BUSY,
   backup,
+  check,
   destinationClaim,
   endedPod,
   FULL,
+  GONE,
   isAvailable,
   ON_VOLUME,
   overTls,
   removal,
+  stored,
   verification,
   verified,
   withProxy,
@@ -141,6 +144,24 @@ function verifying(
   };
   const snapshot = verified(found === undefined ? {} : { status: { conditions: [{ ...condition, status: found }] } });
   return { ...snapshot, verifying: verification(snapshot, stage, ends) };
+}
+
+/** While or after the Job of a daily check. */
+function checking(stage: Parameters<typeof check>[1], report?: Parameters<typeof check>[2]): BackupSnapshot {
+  return { ...stored(), checking: check(stored(), stage, report) };
+}
+
+/** The status has the result of the check. */
+function recorded(...args: Parameters<typeof checking>): BackupSnapshot {
+  const snapshot = checking(...args);
+  const objectCheck = { time: "2026-01-01T12:00:00Z", jobUID: snapshot.checking!.job.metadata.uid };
+  return { ...snapshot, backup: stored({ status: { objectCheck } }).backup };
+}
+
+/** The Job of the check has this metadata. */
+function ofCheck(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
+  const { job, pods } = snapshot.checking!;
+  return { ...snapshot, checking: { pods, job: { ...job, metadata: { ...job.metadata, ...metadata } } as Job } };
 }
 
 /** The verification Job has this metadata. */
@@ -285,6 +306,21 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "keeps the Jobs of an ended backup for almost a day", given: endedBefore(DAY - 1), expect: "settled" },
   { name: "deletes the Job of a backup that ended a day ago", given: endedBefore(DAY), expect: "clear-jobs: deleteJob nightly" },
   { name: "deletes the Job of a backup that failed a day ago", given: endedBefore(DAY, { phase: "Failed" }), expect: "clear-jobs: deleteJob nightly" },
+  { name: "creates the Job of the daily check of a stored object", given: stored(), expect: "check-object: createCheckJob check-0123456789-uid-of-backup", because: /^the check of the day: is s3:.* still stored\?$/ },
+  { name: "creates the Job of the daily check on a labelled claim", given: stored({ spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "check-object: createCheckJob check-0123456789-uid-of-backup" },
+  { name: "creates the Job of a check while places are free", given: stored({ with: { running: { ...BUSY, all: 19 } } }), expect: "check-object: createCheckJob check-0123456789-uid-of-backup" },
+  { name: "does not check while other backups take all places", given: stored({ with: { running: BUSY } }), expect: "settled" },
+  { name: "does not check an older backup", given: stored({ with: { isNewest: false } }), expect: "settled" },
+  { name: "does not delete or create anything while the check runs", given: checking("running"), expect: "settled" },
+  { name: "records that the object is stored", given: checking("succeeded"), expect: "wait: record-check", because: "the object and its manifest are stored" },
+  { name: "warns that the object is gone", given: checking("failed", GONE), expect: "warn: record-check", because: "the object is gone: NoSuchObject: there is no object k" },
+  { name: "warns that the object could not be checked", given: checking("failed", failure("StoreUnreachable", "no route")), expect: "warn: record-check", because: "it could not be checked whether the object is stored: StoreUnreachable: no route" },
+  { name: "warns that a check needs a claim that is gone", given: stored({ spec: ON_VOLUME }), expect: "warn: record-check", because: "it could not be checked whether the object is stored: ClaimNotAllowed: spec.destination.volume.claimName is backups" },
+  { name: "deletes the Job of a check when the status has its result", given: recorded("failed", GONE), expect: "clear-check: deleteJob check-0123456789-uid-of-backup", because: "the result of Job check-0123456789-uid-of-backup is in the status, so the Job is deleted" },
+  { name: "deletes the Job of a check that could not end", given: recorded("starting"), expect: "clear-check: deleteJob check-0123456789-uid-of-backup" },
+  { name: "does not delete the Job of a check twice", given: ofCheck(recorded("failed", GONE), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
+  { name: "never deletes a foreign Job with the name of a check", given: ofCheck(recorded("failed", GONE), { ownerReferences: [] }), expect: "settled" },
+  { name: "ends the pod of a check in which an added container keeps running", given: { ...stored(), checking: withProxy({ ...check(stored(), "failed"), pods: [endedPod(check(stored(), "failed").job, 1, "killed")] }) }, expect: "end-pod: deletePod check-0123456789-uid-of-backup-abcde" },
   { name: "deletes the Job of a verification that ended a day ago", given: { ...endedBefore(DAY, {}, verification(verified(), "succeeded")), taking: undefined }, expect: "clear-jobs: deleteJob verify-0123456789-uid-of-backup" },
   { name: "never deletes a foreign Job with the name of an ended backup's", given: withJob(endedBefore(DAY), { ownerReferences: [] }), expect: "settled" },
   { name: "does not delete a Job again that is being deleted", given: withJob(endedBefore(DAY), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
@@ -332,6 +368,21 @@ test("backup plan: a failed verification is looked at again when it is repeated"
   const last = { ...requestedADayBefore(failedVerification), takenAtMs: backup().takenAtMs - 20 * MINUTE };
   expect(planBackup(last)).toMatchObject({ rule: "await-verification", recheckAfterMs: 20 * MINUTE });
   expect(planBackup(verifying("running"))).toMatchObject({ rule: "await-verification", recheckAfterMs: 10_000 });
+});
+
+test.each<[string, BackupSnapshot, number | undefined]>([
+  ["ten seconds later while its object is checked", checking("running"), 10_000],
+  ["a minute later while its check waits for a place", stored({ with: { running: BUSY } }), 60_000],
+  [
+    "at the usual interval when no check is due",
+    stored({ status: { objectCheck: { time: "2026-01-01T12:00:00Z" } } }),
+    undefined,
+  ],
+])("backup plan: an ended backup is looked at again %s", (_, snapshot, recheckAfterMs) => {
+  expect(planBackup(snapshot)).toEqual({
+    next: "settled",
+    ...(recheckAfterMs === undefined ? {} : { recheckAfterMs }),
+  });
 });
 
 test("backup plan: no verification rule defers a step when no verification is pending", () => {

@@ -10,6 +10,7 @@ import {
 } from "#backup/rules/deletion.ts";
 import { awaitImage, awaitJob, awaitTurn, createJob, holdBackup, jobTaken, renewJob } from "#backup/rules/job.ts";
 import { backupCompleted, backupFailed, clearJobs, ended, endPod, stopJob } from "#backup/rules/life.ts";
+import { checkObject, clearCheck, recordCheck } from "#backup/rules/object-check.ts";
 import { awaitClaim, awaitSource } from "#backup/rules/source.ts";
 import { awaitVerification, retryVerification, stopVerification, verifyObject } from "#backup/rules/verification.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
@@ -30,6 +31,9 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   stopVerification, // Before `ended`, too.
   retryVerification, // Before `awaitVerification`.
   verifyObject, // Before `awaitVerification`, which waits for the Job that this rule creates.
+  checkObject, // Before `awaitVerification`, which may wait for a day.
+  recordCheck, // Before the Job is deleted.
+  clearCheck, // Before `awaitVerification`, too.
   awaitVerification, // Before `ended`: the status still gets the result of the verification.
   clearJobs, // Before `ended`, which leaves the backup alone.
   ended, // Before everything that starts work.

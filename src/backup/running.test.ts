@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { countRunning, isFull, isRunning, OPEN, openIndexOf } from "#backup/running.ts";
-import { attempt, backup, removal, verification, verified } from "#kit/snapshots/etcd-backup.ts";
+import { attempt, backup, check, removal, stored, verification, verified } from "#kit/snapshots/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 const snapshot = backup();
@@ -15,6 +15,8 @@ describe("the index of open Jobs", () => {
     ["has a Job with a pod that runs", job, true],
     ["has no Job that has succeeded", attempt(snapshot, "succeeded").job, false],
     ["has no Job that has failed", attempt(snapshot, "failed").job, false],
+    ["has a Job that checks an object", check(stored(), "running").job, true],
+    ["has no Job that has checked an object", check(stored(), "succeeded").job, false],
     ["has no Job that verifies an object", verification(verified(), "running").job, false],
     ["has no Job that deletes an object", removal(snapshot, "running").job, false],
     ["has no Job without the label of a backup", { ...job, metadata: { ...job.metadata, labels: {} } }, false],

@@ -1,5 +1,5 @@
 import { conditionOf } from "#agent-job/job-state.ts";
-import { BACKUP_LABEL, backupJobName } from "#api/names.ts";
+import { BACKUP_LABEL, backupJobName, checkJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { isOneMoreLeft } from "#base/places-left.ts";
 import { controllerOf, type Job } from "#kube/kinds.ts";
@@ -11,6 +11,8 @@ import { controllerOf, type Job } from "#kube/kinds.ts";
 //   backups only for a minute. An agent without progress ends by itself after five minutes.
 // Which do not?
 //   Archives, which run for years. Verifications and deletions: they wait for nothing.
+// And the daily checks whether an object is still stored?
+//   They count and wait like backups, since a start of the operator may make many of them due.
 
 /** Number of running backups, and how many of them there may be. */
 export interface Running {
@@ -35,16 +37,18 @@ export function isFull({ all, inNamespace, most }: Running): boolean {
   return !isOneMoreLeft(inNamespace, most - all, most);
 }
 
-/** Index of the Jobs that take a snapshot, or archive changes, and have not ended. */
+/** Index of the Jobs that take a snapshot, archive changes or check an object, and have not ended. */
 export const OPEN_INDEX = "open";
 /** The only value in that index. */
 export const OPEN = "Job";
 
 /** Values of a Job in that index. */
-export function openIndexOf({ metadata, status }: Job): readonly string[] {
+export function openIndexOf(job: Job): readonly string[] {
+  const { metadata, status } = job;
   const name = metadata.labels?.[BACKUP_LABEL];
   const hasEnded = ["Complete", "Failed"].some((type) => conditionOf(status, type) !== undefined);
-  return name === undefined || metadata.name !== backupJobName(name) || hasEnded ? [] : [OPEN];
+  const isCheck = metadata.name === checkJobName(controllerOf(job)?.uid ?? "");
+  return name === undefined || !(metadata.name === backupJobName(name) || isCheck) || hasEnded ? [] : [OPEN];
 }
 
 /**

@@ -20,6 +20,10 @@ export interface BackupSnapshot {
   readonly removing: Attempted | undefined;
   /** The Job that verifies the object; a foreign Job may have its name. */
   readonly verifying: Attempted | undefined;
+  /** The Job that checks whether the object is still stored; a foreign Job may have its name. */
+  readonly checking: Attempted | undefined;
+  /** Whether it is one of the two newest Completed EtcdBackups of its schedule. */
+  readonly isNewest: boolean;
   /** Running pods of the backup without their Job: they may still store something. */
   readonly orphans: readonly Pod[];
   /** The claim of `spec.destination.volume`. Read from the API server before a Job is created for it. */
@@ -34,7 +38,7 @@ export interface BackupSnapshot {
   readonly imageRepository: string;
   /** The operator's own image (--agent-image), which the agent's pod runs. */
   readonly agentImage: string | undefined;
-  /** Number of running backups. Undefined when this EtcdBackup has started, has ended, or is an archive. */
+  /** Number of running backups. Undefined when neither this EtcdBackup nor its check is to start, and for an archive. */
   readonly running: Running | undefined;
 }
 

@@ -12,9 +12,13 @@ import {
   attempt,
   BUSY,
   backup,
+  check,
+  GONE,
   goodTarget,
   removal,
   STORED,
+  stored,
+  told,
   verification,
   verified,
 } from "#kit/snapshots/etcd-backup.ts";
@@ -634,5 +638,81 @@ describe("while the EtcdBackup is being deleted", () => {
     const plan = planBackup(keeping, () => ({ because: "no", forMs: 1_000, isBrief: false }));
     expect(conditionsOf(keeping, plan)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
     expect(messageOf(keeping, "ObjectDeleted", plan)).toBe("stop-deletion: no");
+  });
+});
+
+describe("after the daily check of the object, the status", () => {
+  const [TIME, JOB] = ["2026-01-01T12:00:00Z", check(stored(), "succeeded").job.metadata.uid];
+  const having = (snapshot: BackupSnapshot, stage: "succeeded" | "failed", report?: Parameters<typeof check>[2]) => ({
+    ...snapshot,
+    checking: check(snapshot, stage, report),
+  });
+  const READY = { Complete: "True Completed", Failed: "False Completed", Ready: "True Completed" };
+  const LOST = {
+    ...READY,
+    ObjectFound: "False NoSuchObject",
+    Ready: "False NoSuchObject",
+    Stalled: "True NoSuchObject",
+  };
+  /** A backup with an object that was gone the day before. */
+  const lost = stored({ status: { conditions: statusOf(having(stored(), "failed", GONE)).conditions } });
+  const AWAY = failure("StoreUnreachable", "no route");
+
+  test("has that the object was found, and stays Completed and Ready", () => {
+    const snapshot = having(stored(), "succeeded");
+    expect(statusOf(snapshot)).toMatchObject({ phase: "Completed", objectCheck: { time: TIME, jobUID: JOB } });
+    expect(statusOf(snapshot).objectCheck).not.toHaveProperty("message");
+    expect(conditionsOf(snapshot)).toEqual({ ...READY, ObjectFound: "True ObjectFound" });
+    expect(kstatusOf({ ...snapshot.backup, status: statusOf(snapshot) })).toBe("Current");
+  });
+
+  test("has that the object is gone, and is no longer Ready", () => {
+    const snapshot = having(stored(), "failed", GONE);
+    expect(statusOf(snapshot)).toMatchObject({ phase: "Completed", objectCheck: { time: TIME, jobUID: JOB } });
+    expect(conditionsOf(snapshot)).toEqual(LOST);
+    expect(messageOf(snapshot, "Ready")).toBe("there is no object k");
+    expect(kstatusOf({ ...snapshot.backup, status: statusOf(snapshot) })).toBe("Failed");
+  });
+
+  test("has why the check could not be made, and keeps the earlier result", () => {
+    for (const snapshot of [stored(), lost]) {
+      const { objectCheck, conditions } = statusOf(having(snapshot, "failed", AWAY));
+      expect(objectCheck).toEqual({ time: TIME, jobUID: JOB, message: "StoreUnreachable: no route" });
+      expect(conditions).toEqual(snapshot.backup.status?.conditions);
+    }
+  });
+
+  test("is Ready again when the object was copied back", () => {
+    const snapshot = having(lost, "succeeded");
+    expect(conditionsOf(snapshot)).toEqual({
+      ...READY,
+      ObjectFound: "True ObjectFound",
+      Stalled: "False Completed",
+    });
+    expect(messageOf(snapshot, "Ready")).toBe("the object is stored again, with its manifest");
+    expect(kstatusOf({ ...snapshot.backup, status: statusOf(snapshot) })).toBe("Current");
+  });
+
+  test("is not Ready when a verification found wrong what is stored again", () => {
+    const conditions = [...(lost.backup.status?.conditions ?? []), told("Verified", "False", "VerificationFailed")];
+    expect(conditionsOf(having(stored({ status: { conditions } }), "succeeded"))).toEqual({
+      ...LOST,
+      ...{ Verified: "False VerificationFailed", ObjectFound: "True ObjectFound" },
+    });
+  });
+
+  test("has the reason when the API server refuses its Job for half an hour", () => {
+    const rest: Rest = { because: "quota", forMs: 1_000, triedForMs: 30 * 60_000, isBrief: false };
+    const snapshot = stored();
+    const plan = planBackup(snapshot, (rule) => (rule === "check-object" ? rest : undefined));
+    expect(statusOf(snapshot, plan).objectCheck).toEqual({ time: TIME, message: "StepRefused: quota" });
+    expect(statusOf(snapshot, plan).conditions).toEqual(snapshot.backup.status?.conditions);
+  });
+
+  test("does not change when the result is recorded already", () => {
+    const snapshot = having(stored(), "failed", GONE);
+    const status = statusOf(snapshot);
+    const next = { ...snapshot, takenAtMs: snapshot.takenAtMs + 1_000, backup: { ...snapshot.backup, status } };
+    expect(statusOf(next)).toEqual(status);
   });
 });

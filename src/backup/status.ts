@@ -1,9 +1,10 @@
 import { refusalIn } from "#agent-job/refusal.ts";
 import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
-import { defectOf } from "#api/defect.ts";
+import { defectOf, missingOf } from "#api/defect.ts";
 import { backupJobName } from "#api/names.ts";
 import type { EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
+import { checkAfterRefusal, checkOutcomeOf } from "#backup/object-check.ts";
 import { isNothingStored } from "#backup/pods.ts";
 import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned, mayKeepObject, ownOf } from "#backup/snapshot.ts";
 import { sourceText } from "#backup/source.ts";
@@ -21,7 +22,11 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   const before = backup.status ?? {};
   if (isDeleting(snapshot)) return isHeld(snapshot) ? withDeletion(snapshot, before, plan) : before;
   if (hasEnded(snapshot))
-    return withVerification(snapshot, withNothing(snapshot, withGeneration(snapshot, before)), plan);
+    return withCheck(
+      snapshot,
+      withVerification(snapshot, withNothing(snapshot, withGeneration(snapshot, before)), plan),
+      plan,
+    );
   const verdict = shownVerdict(snapshot, plan);
   const now = rfc3339(snapshot.takenAtMs);
   const { progress: _, startTime: _s, ...kept } = before;
@@ -212,6 +217,31 @@ function withVerification(
       ? withConditions(snapshot, verified, { Ready: false, Stalled: true }, { reason, message })
       : verified,
   };
+}
+
+/** Records the result of a check. A check that could not be made leaves the conditions as they are. */
+function withCheck(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: Plan<BackupStep>): EtcdBackupStatus {
+  const outcome = checkOutcomeOf(snapshot) ?? checkAfterRefusal(snapshot, plan);
+  if (outcome === undefined) return before;
+  const { status, reason, message, jobUID } = outcome;
+  const objectCheck = {
+    time: rfc3339(snapshot.takenAtMs),
+    ...(jobUID === undefined ? {} : { jobUID }),
+    ...(status === "Unknown" ? { message: `${reason}: ${message}` } : {}),
+  };
+  if (status === "Unknown") return { ...before, objectCheck };
+  const was = before.conditions ?? [];
+  const found = condition(snapshot, was, "ObjectFound" satisfies BackupConditionType, status === "True", outcome);
+  if (status === "False")
+    return {
+      ...before,
+      objectCheck,
+      conditions: withConditions(snapshot, found, { Ready: false, Stalled: true }, outcome),
+    };
+  const isBack = missingOf({ status: before }) !== undefined && defectOf({ status: before }) === undefined;
+  const word: Word = { reason: "Completed", message: "the object is stored again, with its manifest" };
+  const conditions = isBack ? withConditions(snapshot, found, { Ready: true, Stalled: false }, word) : found;
+  return { ...before, objectCheck, conditions };
 }
 
 type Conditions = NonNullable<EtcdBackupStatus["conditions"]>;

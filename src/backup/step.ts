@@ -10,6 +10,7 @@ export type BackupStep =
   | { readonly do: "releaseBackup" }
   | { readonly do: "createJob"; readonly job: Draft<Job> }
   | { readonly do: "createVerificationJob"; readonly job: Draft<Job> }
+  | { readonly do: "createCheckJob"; readonly job: Draft<Job> }
   | { readonly do: "createDeletionJob"; readonly job: Draft<Job> }
   | { readonly do: "deleteJob"; readonly job: Job }
   /** Deletes a pod of a Job; the Job creates the next one. */
@@ -26,6 +27,7 @@ export function targetTextOf(step: BackupStep): string {
       return "";
     case "createJob":
     case "createVerificationJob":
+    case "createCheckJob":
     case "createDeletionJob":
       return step.job.metadata.name;
     case "deleteJob":

@@ -72,3 +72,11 @@ test("a Job that the cache never shows counts for a minute", async () => {
   await clock.advance(1);
   expect(turns.running("team-0").all).toBe(0);
 });
+
+test("the check of a backup counts by its own Job, beside the Job of the backup", async () => {
+  const { turns, show } = given();
+  await turns.take({ namespace: "team-0", name: "check-uid" }, made);
+  await turns.take(keyAt(0), made);
+  show(0);
+  expect(turns.running("team-0").all).toBe(2);
+});

@@ -1,4 +1,4 @@
-import { BACKUP_LABEL, backupJobName } from "#api/names.ts";
+import { BACKUP_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { countRunning, isFull, isRunning, OPEN, OPEN_INDEX, type Running, YOUNG_MS } from "#backup/running.ts";
 import type { Clock } from "#base/clock.ts";
@@ -16,8 +16,8 @@ interface TurnReads {
 /** Counts running backups. Jobs that this shard has created count before the cache shows them. */
 export class Turns {
   readonly #reads: TurnReads;
-  /** EtcdBackups with a new Job that the cache does not show yet, and the time of its creation. At most `runningBackups`. */
-  readonly #created = new Map<string, { readonly backup: Key; readonly atMs: number }>();
+  /** New Jobs that the cache does not show yet, and the time of their creation. At most `runningBackups`. */
+  readonly #created = new Map<string, { readonly job: Key; readonly atMs: number }>();
 
   constructor(reads: TurnReads) {
     this.#reads = reads;
@@ -32,33 +32,32 @@ export class Turns {
       return isRunning(job, backups.get({ namespace, name: labels?.[BACKUP_LABEL] ?? "" }, "known"), nowMs);
     });
     this.#forget();
-    const unseen = [...this.#created.values()].map(({ backup }) => backup);
+    const unseen = [...this.#created.values()].map(({ job }) => job);
     const namespaces = [...seen.map(({ metadata }) => metadata.namespace), ...unseen.map((each) => each.namespace)];
     return countRunning(namespaces, namespace, most);
   }
 
   /**
-   * Creates the Job of a backup, unless other backups have taken all places since the decision. From the check until
+   * Creates a Job of this key, unless other backups have taken all places since the decision. From the check until
    * the call of `create` nothing else runs.
    */
   async take<T>({ namespace, name }: Key, create: () => Promise<T>): Promise<T> {
-    const backup = { namespace, name };
+    const job = { namespace, name };
     if (isFull(this.running(namespace)))
       throw new OperatorError("KubeConflict", "other backups have started since the decision");
-    this.#created.set(keyText(backup), { backup, atMs: this.#reads.clock.monotonicMs() });
+    this.#created.set(keyText(job), { job, atMs: this.#reads.clock.monotonicMs() });
     try {
       return await create();
     } catch (thrown) {
-      this.#created.delete(keyText(backup));
+      this.#created.delete(keyText(job));
       throw thrown;
     }
   }
 
   #forget(): void {
     const { jobs, clock } = this.#reads;
-    for (const [key, { backup, atMs }] of this.#created) {
-      const { namespace, name } = backup;
-      const isSeen = jobs.get({ namespace, name: backupJobName(name) }, "known") !== undefined;
+    for (const [key, { job, atMs }] of this.#created) {
+      const isSeen = jobs.get(job, "known") !== undefined;
       if (isSeen || clock.monotonicMs() - atMs >= YOUNG_MS) this.#created.delete(key);
     }
   }

@@ -16,6 +16,7 @@ import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
+import { SIBLING_INDEX } from "#backup/newest.ts";
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import { OPEN_INDEX, openIndexOf } from "#backup/running.ts";
 import type { Clock } from "#base/clock.ts";
@@ -103,6 +104,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, { shard
         [CLUSTER_INDEX]: clusterOfBackup,
         [SOURCE_INDEX]: clusterOfBackup,
         [SCHEDULE_INDEX]: byLabel(SCHEDULE_LABEL),
+        [SIBLING_INDEX]: byLabel(SCHEDULE_LABEL),
         [ARCHIVE_INDEX]: namespaceOfArchive,
       },
     }),

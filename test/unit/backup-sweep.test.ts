@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { AgentReport } from "#agent/report.ts";
 import type { AgentTask } from "#agent/task.ts";
 import { WarningsReader } from "#agent-job/warnings.ts";
-import { BACKUP_LABEL } from "#api/names.ts";
+import { BACKUP_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { BackupWrites } from "#backup/act.ts";
 import { backupController } from "#backup/controller.ts";
@@ -10,7 +10,7 @@ import type { BackupReads } from "#backup/observe.ts";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
-import { agentPod, available, DONE, endedPod, etcdBackup, IMAGE, SAME } from "#kit/snapshots/etcd-backup.ts";
+import { agentPod, available, DONE, endedPod, etcdBackup, GONE, IMAGE, SAME } from "#kit/snapshots/etcd-backup.ts";
 import { answered } from "#kit/tables/answered.ts";
 import { FakeClock } from "#kit/time/fake-clock.ts";
 import { controllerOf, JOBS, type Job, type KubeObject, PODS, type Pod, type Ref, type Resource } from "#kube/kinds.ts";
@@ -36,6 +36,7 @@ const REPORTS: Readonly<Record<string, AgentReport>> = {
   backup: DONE,
   delete: { ok: true, kind: "delete", deleted: true },
   verify: SAME,
+  check: { ok: true, kind: "check" },
 };
 
 function taskOf({ spec }: Job): AgentTask {
@@ -195,11 +196,11 @@ class World {
     const task = taskOf(job);
     if (task.kind === "backup") this.stored.add(task.key);
     if (task.kind === "delete") this.stored.delete(task.key);
-    this.put("pods", {
-      ...withWorkerOf(job, endedPod(job, 0, REPORTS[task.kind] ?? DONE)),
-      metadata: pod.metadata,
-    } as Pod);
-    this.put(JOBS.plural, { ...job, status: { conditions: [{ type: "Complete", status: "True" }] } } as Job);
+    const isGone = task.kind === "check" && !this.stored.has(task.key);
+    const ended = isGone ? endedPod(job, 2, GONE) : endedPod(job, 0, REPORTS[task.kind] ?? DONE);
+    this.put("pods", { ...withWorkerOf(job, ended), metadata: pod.metadata } as Pod);
+    const condition = { type: isGone ? "Failed" : "Complete", status: "True" };
+    this.put(JOBS.plural, { ...job, status: { conditions: [condition] } } as Job);
   }
 
   /** Removes deleted objects without finalizers, and everything that they own. */
@@ -258,6 +259,10 @@ function operator(world: World): () => Promise<void> {
 interface Scenario {
   readonly name: string;
   readonly spec: object;
+  /** The schedule that made the EtcdBackup. */
+  readonly schedule?: string;
+  /** A day passes when the backup is Completed, after this has happened. */
+  readonly beforeNextDay?: (world: World) => void;
   /** No pod of a Job starts. */
   readonly areStuck?: boolean;
   /** After the operator's death no new one starts until a person deletes the EtcdBackup. */
@@ -269,7 +274,7 @@ interface Scenario {
 }
 
 const phaseOf = (world: World) => world.backup?.status?.phase;
-const scenarios: readonly Scenario[] = [
+const scenarios: Scenario[] = [
   {
     name: "a backup",
     spec: {},
@@ -355,15 +360,43 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
+const CHECK = "check-0123456789-uid-of-backup";
+const ofSchedule = { spec: {}, schedule: "daily", mustWrite: ["create nightly", `create ${CHECK}`, `delete ${CHECK}`] };
+/** The Job of the check is deleted, and so is that of the backup, after a day. */
+const endsChecked = (world: World, found: string, ready: string) => {
+  const { phase, objectCheck, conditions } = world.backup?.status ?? {};
+  expect([phase, objectCheck?.message]).toEqual(["Completed", undefined]);
+  const is = (wanted: string) => conditions?.find(({ type }) => type === wanted)?.status;
+  expect([is("ObjectFound"), is("Ready")]).toEqual([found, ready]);
+  expect(world.all(JOBS.plural)).toEqual([]);
+};
+scenarios.push(
+  {
+    ...ofSchedule,
+    name: "a backup that is checked a day later",
+    beforeNextDay: () => undefined,
+    end: (world) => endsChecked(world, "True", "True"),
+  },
+  {
+    ...ofSchedule,
+    name: "a backup that a person deletes in the store",
+    beforeNextDay: (world) => world.stored.clear(),
+    end: (world) => endsChecked(world, "False", "False"),
+  },
+);
+
 const ROUNDS = 40;
 
 async function run(
-  { spec, deletesWhen, areStuck = false, isLeftAlone = false }: Scenario,
+  { spec, schedule, beforeNextDay, deletesWhen, areStuck = false, isLeftAlone = false }: Scenario,
   fault?: Fault,
 ): Promise<World> {
   const world = new World(fault);
   world.areStuck = areStuck;
-  world.put(ETCD_BACKUPS.plural, etcdBackup({ spec }));
+  const made = etcdBackup({ spec });
+  const labels = schedule === undefined ? {} : { labels: { [SCHEDULE_LABEL]: schedule } };
+  world.put(ETCD_BACKUPS.plural, { ...made, metadata: { ...made.metadata, ...labels } });
+  let isNextDay = false;
   let look = operator(world);
   let isAlone = false;
   for (let round = 0; round < ROUNDS; round++) {
@@ -377,6 +410,11 @@ async function run(
     const isDeletedNow = deletesWhen?.(world) === true && world.remove();
     if (isDeletedNow) isAlone = false;
     if (!isDeletedNow) world.goOn();
+    if (beforeNextDay !== undefined && !isNextDay && phaseOf(world) === "Completed") {
+      isNextDay = true;
+      beforeNextDay(world);
+      await world.clock.advance(24 * 3_600_000);
+    }
     await world.clock.advance(1_000);
   }
   return world;

@@ -111,8 +111,9 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
     "The object is kept, and the schedule does not count it as good.",
     `Do not rely on this backup; ${ANEW}.`,
   ),
+  ObjectFound: "well",
   NoSuchObject: remedy(
-    "The verification has failed.",
+    "The verification or the check of the day has failed: the schedule does not count the backup as good.",
     `Find what deleted the object, such as a lifecycle rule; ${ANEW}.`,
   ),
   AuthEnabled: remedy(

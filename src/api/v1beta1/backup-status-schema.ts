@@ -45,6 +45,16 @@ export const verificationSchema = z
   })
   .describe("How the object was verified; the condition Verified has the result.");
 
+export const objectCheckSchema = z
+  .object({
+    time: time.describe("When the result was recorded."),
+    jobUID: z.string().optional().describe("Uid of the Job that made the check."),
+    message: z.string().optional().describe("Why the check could not be made. It is tried again the next day."),
+  })
+  .describe(
+    "The latest check whether the object is still stored; the condition ObjectFound has its result. Once a day, the two newest Completed EtcdBackups of each schedule are checked.",
+  );
+
 export const archiveStatusSchema = z
   .object({
     clusterID: z.string().optional().describe("etcd's cluster ID in hexadecimal."),
@@ -97,6 +107,7 @@ export const backupStatusSchema = z
     object: backupObjectSchema.optional(),
     progress: progressSchema.optional(),
     verification: verificationSchema.optional(),
+    objectCheck: objectCheckSchema.optional(),
     archive: archiveStatusSchema.optional(),
     conditions: conditionsSchema(BACKUP_CONDITION_TYPES, BACKUP_REASONS).optional(),
   })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { AGENT_COMMAND } from "#agent/task.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
-import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { backupJob, checkJob, deletionJob } from "#backup/desired/job.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { backup, goodTarget, IMAGE, overTls, POD_TEMPLATE } from "#kit/snapshots/etcd-backup.ts";
+import { backup, goodTarget, IMAGE, overTls, POD_TEMPLATE, stored } from "#kit/snapshots/etcd-backup.ts";
 
 type PodSpec = Readonly<Record<string, never>> & {
   containers: readonly [Record<string, unknown>];
@@ -355,4 +355,28 @@ test("the deletion Job has the backup's uid in its name, and mounts only the sto
     needsCredentials: true,
   });
   expect(filesOf(job).every((file) => file.startsWith("s3/"))).toBe(true);
+});
+
+test("the Job of a check reads the object's place, mounts no key, and expects the snapshot of the status", () => {
+  const spec = { encryption: { keySecretRef: { name: "key", key: "mine" } } };
+  const given = stored({ spec });
+  const job = checkJob(given, goodTarget(given), IMAGE);
+  expect(taskOf(job)).toEqual({
+    kind: "check",
+    from: { store: "s3", bucket: "backups", pathStyle: false },
+    key: "k",
+    credentialsDir: "/run/agent/credentials",
+    needsCredentials: true,
+    expect: { backupUID: "0123456789-uid-of-backup", sha256: "ab" },
+  });
+  expect(filesOf(job).every((file) => file.startsWith("s3/"))).toBe(true);
+  const unreported = stored({ status: { object: undefined } as never });
+  const { expect: expected } = taskOf(checkJob(unreported, goodTarget(unreported), IMAGE));
+  expect(expected).toEqual({ backupUID: "0123456789-uid-of-backup" });
+});
+
+test("the Job of a check mounts a destination claim read-only", () => {
+  const given = stored({ spec: { destination: { volume: { claimName: "backups" } } } });
+  const [{ volumeMounts }] = podOf(checkJob(given, goodTarget(given), IMAGE)).containers;
+  expect(volumeMounts).toEqual([{ name: "destination", mountPath: "/volume", readOnly: true }]);
 });

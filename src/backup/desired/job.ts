@@ -2,11 +2,11 @@ import { type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT } from "#agent/task.t
 import { agentContainer, type Container } from "#agent-job/containers.ts";
 import { agentSettings } from "#agent-job/pod-template.ts";
 import type { Target } from "#agent-job/target.ts";
-import { destinationVolumes, type Mounted } from "#agent-job/volumes.ts";
-import { AGENT_CONTAINER, backupJobName, deletionJobName } from "#api/names.ts";
+import { destinationVolumes, type Mounted, readOnly } from "#agent-job/volumes.ts";
+import { AGENT_CONTAINER, backupJobName, checkJobName, deletionJobName } from "#api/names.ts";
 import { jobOf, type Work } from "#backup/desired/job-shape.ts";
 import { sourceVolumes } from "#backup/desired/source-volumes.ts";
-import { archiveTask, backupTask, deleteTask } from "#backup/desired/task.ts";
+import { archiveTask, backupTask, checkTask, deleteTask } from "#backup/desired/task.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Draft, Job } from "#kube/kinds.ts";
 
@@ -35,6 +35,14 @@ export function deletionJob(snapshot: BackupSnapshot, target: Target, image: str
   const volumes = destinationVolumes(target, spec.podTemplate);
   const work = agentWork(snapshot, image, deleteTask(snapshot, target), volumes);
   return jobOf(snapshot, target, deletionJobName(metadata.uid), work);
+}
+
+/** The Job that checks whether what the backup stored is still there. It writes nothing. */
+export function checkJob(snapshot: BackupSnapshot, target: Target, image: string): Draft<Job> {
+  const { metadata, spec } = snapshot.backup;
+  const volumes = readOnly(destinationVolumes(target, spec.podTemplate));
+  const work = agentWork(snapshot, image, checkTask(snapshot, target), volumes);
+  return jobOf(snapshot, target, checkJobName(metadata.uid), work);
 }
 
 function agentWork({ backup }: BackupSnapshot, image: string, task: AgentTask, volumes: readonly Mounted[]): Work {

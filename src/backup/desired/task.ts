@@ -1,4 +1,4 @@
-import type { ArchiveTask, BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
+import type { ArchiveTask, BackupTask, CheckTask, DeleteTask, EtcdSource } from "#agent/task.ts";
 import type { Target } from "#agent-job/target.ts";
 import { KEY_FILE, MOUNTS, mountedCredentials } from "#agent-job/volumes.ts";
 import { spanMsOf } from "#api/duration.ts";
@@ -61,6 +61,18 @@ function secondsOf(span: string): number | undefined {
 
 export function deleteTask(snapshot: BackupSnapshot, target: Target): DeleteTask {
   return { kind: "delete", ...placeOf(snapshot, target) };
+}
+
+/** Without the report of the backup only its uid is known. */
+export function checkTask({ backup }: BackupSnapshot, { location, key, credentials }: Target): CheckTask {
+  const sha256 = backup.status?.object?.sha256;
+  return {
+    kind: "check",
+    from: location,
+    key,
+    ...mountedCredentials(credentials),
+    expect: { backupUID: backup.metadata.uid, ...(sha256 === undefined ? {} : { sha256 }) },
+  };
 }
 
 function placeOf({ backup }: BackupSnapshot, { location, key, credentials }: Target) {

@@ -2,7 +2,14 @@ import { type FetchTask, NO_RETRY_EXIT_CODE, SNAPSHOT_FILE, type VerifyTask, WOR
 import { agentContainer, type Container, etcdutlContainer } from "#agent-job/containers.ts";
 import { agentSettings } from "#agent-job/pod-template.ts";
 import type { Target } from "#agent-job/target.ts";
-import { destinationVolumes, encryptionVolumes, KEY_FILE, MOUNTS, mountedCredentials } from "#agent-job/volumes.ts";
+import {
+  destinationVolumes,
+  encryptionVolumes,
+  KEY_FILE,
+  MOUNTS,
+  mountedCredentials,
+  readOnly,
+} from "#agent-job/volumes.ts";
 import {
   DATA_VOLUME,
   ETCD_CONTAINER,
@@ -58,10 +65,10 @@ export function verificationJob(snapshot: BackupSnapshot, target: Target, image:
   const bytes = status?.object?.bytes;
   const roomBytes = bytes === undefined ? undefined : 2 * bytes + LOG_BYTES;
   const size = roomBytes === undefined ? {} : { sizeLimit: String(roomBytes) };
-  const source = [
+  const source = readOnly([
     ...destinationVolumes(target, spec.podTemplate),
     ...encryptionVolumes(spec.encryption?.keySecretRef),
-  ].map(({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }));
+  ]);
   const agent = { image, ...agentSettings(spec.podTemplate) };
   const tool = {
     image: etcd,

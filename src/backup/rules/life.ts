@@ -1,4 +1,5 @@
 import { endJobOf, endPodOf } from "#agent-job/endings.ts";
+import { isCheckDue } from "#backup/object-check.ts";
 import { type BackupSnapshot, hasEnded, isOwned, ownOf } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { verdictOf } from "#backup/verdict.ts";
@@ -18,8 +19,8 @@ export const stopJob: BackupRule = {
 export const endPod: BackupRule = {
   name: "end-pod",
   decide(snapshot) {
-    const { taking, verifying, removing } = snapshot;
-    return endPodOf([taking, verifying, removing].map((each) => ownOf(snapshot, each)));
+    const { taking, verifying, checking, removing } = snapshot;
+    return endPodOf([taking, verifying, checking, removing].map((each) => ownOf(snapshot, each)));
   },
 };
 
@@ -57,12 +58,25 @@ export const clearJobs: BackupRule = {
   },
 };
 
+/** Recheck interval while the Job of a check exists, in milliseconds; Jobs have events of their own. */
+const CHECK_RECHECK_MS = 10_000;
+/**
+ * Recheck interval while a check waits for a place, in milliseconds. If smaller than that of backups that wait, checks
+ * would take their places.
+ */
+const DUE_RECHECK_MS = 60_000;
+
 /** Completed and Failed are final: a second backup needs another EtcdBackup. Its Jobs are kept for a day. */
 export const ended: BackupRule = {
   name: "ended",
   decide(snapshot) {
     if (!hasEnded(snapshot)) return undefined;
-    const times = keptJobs(snapshot).map(({ leftMs }) => leftMs);
+    const { checking } = snapshot;
+    const times = [
+      ...keptJobs(snapshot).map(({ leftMs }) => leftMs),
+      ...(checking === undefined ? [] : [CHECK_RECHECK_MS]),
+      ...(isCheckDue(snapshot) ? [DUE_RECHECK_MS] : []),
+    ];
     return times.length === 0 ? { next: "settled" } : { next: "settled", recheckAfterMs: Math.min(...times) };
   },
 };

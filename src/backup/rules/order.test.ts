@@ -6,9 +6,11 @@ import {
   attempt,
   BUSY,
   backup,
+  check,
   ON_VOLUME,
   overTls,
   removal,
+  stored,
   verification,
   verified,
   withProxy,
@@ -143,6 +145,42 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     given: {
       ...backup({ ...going, stage: "new", status: { ...MADE, phase: "Completed" } }),
       verifying: withProxy(verification(verified(), "failed", { verify: [1, "killed"] })),
+    },
+  },
+  {
+    first: "check-object",
+    second: "await-verification",
+    so: "a verification that waits for a day does not delay the check",
+    given: stored({
+      spec: { verification: { mode: "Restore" } },
+      with: { verifying: verification(verified(), "running") },
+    }),
+  },
+  {
+    first: "record-check",
+    second: "await-verification",
+    so: "the result of the check is recorded while a verification waits",
+    given: {
+      ...stored({
+        spec: { verification: { mode: "Restore" } },
+        with: { verifying: verification(verified(), "running") },
+      }),
+      checking: check(stored(), "succeeded"),
+    },
+  },
+  {
+    first: "clear-check",
+    second: "await-verification",
+    so: "the Job of a check does not stay while a verification waits",
+    given: {
+      ...stored({
+        spec: { verification: { mode: "Restore" } },
+        status: {
+          objectCheck: { time: "2026-01-01T12:00:00Z", jobUID: check(stored(), "succeeded").job.metadata.uid },
+        },
+        with: { verifying: verification(verified(), "running") },
+      }),
+      checking: check(stored(), "succeeded"),
     },
   },
   {

@@ -1,12 +1,12 @@
 import { type AgentReport, type BackupObject, failure, reportText } from "#agent/report.ts";
 import { type Attempted, attempted as joined } from "#agent-job/job-state.ts";
 import type { Target } from "#agent-job/target.ts";
-import { BACKUP_DESTINATION_LABEL, backupLabels, OBJECT_FINALIZER } from "#api/names.ts";
+import { BACKUP_DESTINATION_LABEL, backupLabels, OBJECT_FINALIZER, SCHEDULE_LABEL } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
-import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { backupJob, checkJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { targetOf } from "#backup/target.ts";
@@ -94,6 +94,8 @@ export function backup(given: Given = {}): BackupSnapshot {
     taking: undefined,
     removing: undefined,
     verifying: undefined,
+    checking: undefined,
+    isNewest: false,
     orphans: [],
     claim: undefined,
     namesake: undefined,
@@ -184,6 +186,45 @@ export function removal(snapshot: BackupSnapshot, stage: BackupStage, report?: A
   const done: AgentReport = { ok: true, kind: "delete", deleted: true };
   return attempted(deletionJob(snapshot, goodTarget(snapshot), IMAGE), stage, report ?? done);
 }
+
+/** A condition of a backup that was True or False before. */
+export function told(type: string, status: "True" | "False" | "Unknown", reason: string, message = "m") {
+  return { type, status, reason, message, observedGeneration: 1, lastTransitionTime: "2026-01-01T11:00:00Z" };
+}
+
+/**
+ * The newest backup of the schedule `daily`, stored a day ago. Its object is checked each day at 12:34:29, so the check
+ * of the day before is due.
+ */
+export function stored(given: Given = {}): BackupSnapshot {
+  const { key: _, startedAt: _s, completedAt: _c, ...object } = STORED;
+  const conditions = [
+    told("Complete", "True", "Completed"),
+    told("Failed", "False", "Completed"),
+    told("Ready", "True", "Completed"),
+  ];
+  const completionTime = "2025-12-31T12:00:00Z";
+  const base: EtcdBackupStatus = {
+    phase: "Completed",
+    jobName: "nightly",
+    objectKey: "k",
+    object,
+    completionTime,
+    conditions,
+  };
+  const status = { ...base, ...given.status };
+  const made = backup({ stage: "new", ...given, status, with: { isNewest: true, running: undefined, ...given.with } });
+  const labels = { [SCHEDULE_LABEL]: "daily" };
+  return { ...made, backup: { ...made.backup, metadata: { ...made.backup.metadata, labels } } };
+}
+
+/** The Job that checks whether the object is stored, with its pod. @param report by default the object is stored */
+export function check(snapshot: BackupSnapshot, stage: BackupStage, report?: AgentReport): Attempted {
+  return attempted(checkJob(snapshot, goodTarget(snapshot), IMAGE), stage, report ?? { ok: true, kind: "check" });
+}
+
+/** The report of an agent that has not found the object. */
+export const GONE = failure("NoSuchObject", "there is no object k");
 
 /** A completed backup that must be verified. */
 export function verified(given: Given = {}): BackupSnapshot {

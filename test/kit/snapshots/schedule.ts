@@ -144,6 +144,8 @@ interface GivenRun {
   readonly verified?: boolean;
   /** Verification is pending ("open"), or has failed with this reason. */
   readonly doubted?: "open" | BackupReason;
+  /** The latest check has not found its object, for this reason. */
+  readonly missing?: BackupReason;
   readonly revision?: string;
   readonly metadata?: object;
 }
@@ -170,6 +172,9 @@ export function run(atMs: number, given: GivenRun = {}): EtcdBackup {
     ...(phase === "Failed" ? [condition("Failed", given.failed ?? "NoSpace", "the bucket is full")] : []),
     ...(given.verified === true ? [condition("Verified", "Verified", "it is whole")] : []),
     ...(given.doubted === undefined ? [] : [doubt(given.doubted)]),
+    ...(given.missing === undefined
+      ? []
+      : [{ ...condition("ObjectFound", given.missing, "there is no object k"), status: "False" as const }]),
   ];
   return {
     ...made,

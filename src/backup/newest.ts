@@ -1,0 +1,35 @@
+import { SCHEDULE_LABEL } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { CacheView } from "#runtime/controller.ts";
+
+/** Index of backups by the label of their schedule: `namespace/name` of the EtcdBackupSchedule. */
+export const SIBLING_INDEX = "sibling";
+
+/**
+ * How many backups of a schedule are checked. With one, the loss of the newest would leave open whether any other is
+ * left. With more, there are more Jobs each day, for backups that are less likely to be restored.
+ */
+const CHECKED = 2;
+
+/** Whether the backup is Completed and one of the newest such backups of its schedule. */
+export function isNewest(backups: Pick<CacheView<EtcdBackup>, "byIndex">, backup: EtcdBackup): boolean {
+  const { namespace, labels } = backup.metadata;
+  const schedule = labels?.[SCHEDULE_LABEL];
+  if (schedule === undefined || !isStored(backup)) return false;
+  let newer = 0;
+  for (const other of backups.byIndex(SIBLING_INDEX, `${namespace}/${schedule}`)) {
+    if (isStored(other) && isNewer(other, backup)) newer += 1;
+    if (newer === CHECKED) return false; // A schedule may have thousands of backups.
+  }
+  return true;
+}
+
+function isStored({ metadata, status }: EtcdBackup): boolean {
+  return status?.phase === "Completed" && metadata.deletionTimestamp === undefined;
+}
+
+/** Compares times of the API server, all in UTC, as texts; of the same second, the later due time is in the name. */
+function isNewer({ metadata: a }: EtcdBackup, { metadata: b }: EtcdBackup): boolean {
+  const [one, other] = [a.creationTimestamp ?? "", b.creationTimestamp ?? ""];
+  return one === other ? a.name > b.name : one > other;
+}
