@@ -245,6 +245,8 @@ export const SCHEDULE_REASONS = {
   BackupRunning: "A backup is due, and waits for an earlier backup that has not ended.",
   BackupCompleted: "The latest backup that has ended is stored; the message names it.",
   BackupFailed: "The latest backup has failed, or its verification found its data wrong; the message states why.",
+  ObjectMissing:
+    "The latest backup is no longer in the store, or not as it was stored; the message states what the check found.",
   BackupOverdue:
     "No good backup exists of the latest due run or a later one. Its backup was deleted or replaced, or does not end.",
   NoBackupYet: "No backup has ended yet.",

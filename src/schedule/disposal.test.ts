@@ -38,3 +38,13 @@ test("the backups to delete are computed once per snapshot", () => {
   expect(dryRunOf(given)).toBeDefined();
   expect(dryRunOf(given)).toBe(dryRunOf(given));
 });
+
+test("a backup with a missing object replaces no other and is never deleted", () => {
+  const gone = (atMs: number) => run(atMs, { missing: "NoSuchObject" });
+  const names = (...backups: readonly ReturnType<typeof run>[]) =>
+    disposalsIn(schedule({ spec: keepLast, backups })).map(({ backup }) => backup.metadata.name);
+  expect(names(run(NOW - HOUR), run(NOW))).toEqual(["nightly-20260101-110000"]);
+  expect(names(run(NOW - HOUR), gone(NOW))).toEqual([]);
+  expect(names(gone(NOW - HOUR), run(NOW))).toEqual([]);
+  expect(names(gone(NOW - HOUR), gone(NOW))).toEqual([]);
+});

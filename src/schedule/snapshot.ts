@@ -1,5 +1,5 @@
 import { folderOf, placeText } from "#api/backup-folder.ts";
-import { defectOf, isToVerify } from "#api/defect.ts";
+import { defectOf, isToVerify, missingOf } from "#api/defect.ts";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { isAsleep, isToSleep } from "#api/sleep.ts";
@@ -81,9 +81,14 @@ export function beginningOf({ metadata, spec, status }: EtcdCluster): string | u
   return isOver ? undefined : spec.bootstrap?.fromBackup?.source.backupName;
 }
 
-/** Whether its object is stored, is not being deleted, and passed any verification. */
+/** Whether its object is stored, is not being deleted, passed any verification, and is not known to be gone. */
 export function isGood(backup: EtcdBackup): boolean {
-  return backup.status?.phase === "Completed" && !isDeleting(backup) && defectOf(backup) === undefined;
+  return backup.status?.phase === "Completed" && !isDeleting(backup) && !isSpoilt(backup);
+}
+
+/** Whether a verification found its object wrong, or the latest check did not find it. */
+export function isSpoilt(backup: EtcdBackup): boolean {
+  return defectOf(backup) !== undefined || missingOf(backup) !== undefined;
 }
 
 /**

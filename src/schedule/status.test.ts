@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { kstatusOf } from "#kit/kstatus.ts";
@@ -48,6 +49,8 @@ describe("conditions BackupReady and Ready show", () => {
     ["a repetition that is stored", schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW + HOUR / 6), runs: 4 }), backups: [run(NOW, { failed: "NoQuorum" }), run(NOW + HOUR / 6)], atMs: NOW + HOUR / 5 }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-121000 is stored as s3://backups/nightly-20260101-121000.db", NEXT]],
     ["no backup when the only good one is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
     ["the latest backup when it is defective", schedule({ backups: [run(NOW - HOUR), run(NOW, { doubted: "VerificationFailed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 was stored, but failed its verification: VerificationFailed: a key differs", NEXT]],
+    ["the latest backup when its object is gone", schedule({ backups: [run(NOW - HOUR), run(NOW, { missing: "NoSuchObject" })] }), ["BackupReady False ObjectMissing: the object of EtcdBackup nightly-20260101-120000 is gone: NoSuchObject: there is no object k", NEXT]],
+    ["a good backup after one with a missing object", schedule({ backups: [run(NOW - HOUR, { missing: "NoSuchObject" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
     ["a run that missed its deadline", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z did not start within 60 s", NEXT]],
     ["a sleeping cluster", schedule({ cluster: ASLEEP, backups: [run(NOW)] }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
     ["a sleeping cluster for which a run waits", schedule({ cluster: ASLEEP, status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}; the backup that was due at 2026-01-01T12:00:00Z waits`]],
@@ -303,4 +306,28 @@ test("an observation's error sets Ready to Unknown, and the other fields stay", 
   expect(withStatus.conditions?.map(({ type }) => type)).toEqual(["BackupReady", "Ready"]);
   const { status: __, ...never } = etcdBackupSchedule();
   expect(failingStatus(never, "it broke", NOW).conditions).toHaveLength(1);
+});
+
+describe("a backup with a missing object", () => {
+  const made = (atMs: number) => ({ name: run(atMs).metadata.name, creationTime: rfc3339(atMs) });
+  const known = counted({}, { lastSuccessful: made(NOW), lastVerified: made(NOW) });
+  const last = (...backups: readonly EtcdBackup[]) => {
+    const { lastSuccessful, lastVerified } = statusOf(schedule({ status: known, backups }));
+    return [lastSuccessful?.name, lastVerified?.name];
+  };
+  const [early, late] = [made(NOW - HOUR).name, made(NOW).name];
+  const gone = run(NOW, { missing: "NoSuchObject", verified: true });
+
+  test("is no longer the latest good or verified one", () => {
+    expect(last(run(NOW, { verified: true }))).toEqual([late, late]);
+    expect(last(gone)).toEqual([undefined, undefined]);
+    expect(last(run(NOW - HOUR, { verified: true }), gone)).toEqual([early, early]);
+    expect(last(run(NOW, { doubted: "VerificationFailed" }))).toEqual([undefined, undefined]);
+  });
+
+  test("stays recorded when its EtcdBackup is deleted or being deleted", () => {
+    expect(last()).toEqual([late, late]);
+    expect(last(run(NOW, { missing: "NoSuchObject", deleting: true }))).toEqual([late, late]);
+    expect(last(run(NOW - HOUR, { missing: "NoSuchObject" }))).toEqual([late, late]);
+  });
 });

@@ -7,7 +7,7 @@ import type { Plan } from "#runtime/decide.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { failuresIn } from "#schedule/failures.ts";
 import { calendarFor, isMade, newSinceMs, runsOf } from "#schedule/runs.ts";
-import { isActive, isDeleting, isGood, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { isActive, isDeleting, isGood, isSpoilt, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 import { backupReadyWord, latestOf, readyWord, type Word } from "#schedule/verdict.ts";
 
@@ -69,11 +69,15 @@ function runsShown(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
   };
 }
 
-/** The latest good and verified backups; recorded values stay when the backups are gone. */
+/** The latest good and verified backups. Recorded values stay when an EtcdBackup is deleted, not when its object is gone. */
 function lastOf({ schedule, backups }: ScheduleSnapshot): EtcdBackupScheduleStatus {
-  const { lastSuccessful, lastVerified } = schedule.status ?? {};
+  const isBad = (made?: { readonly name: string }) =>
+    backups.some((backup) => backup.metadata.name === made?.name && !isDeleting(backup) && isSpoilt(backup));
+  const [lastSuccessful, lastVerified] = [schedule.status?.lastSuccessful, schedule.status?.lastVerified].map((made) =>
+    isBad(made) ? undefined : made,
+  );
   const good = latestOf(backups.filter(isGood));
-  const verified = latestOf(backups.filter(isVerified));
+  const verified = latestOf(backups.filter((backup) => isVerified(backup) && !isSpoilt(backup)));
   const successful = good === undefined ? lastSuccessful : successfulOf(good);
   const proven = verified === undefined ? lastVerified : madeOf(verified);
   return {

@@ -1,5 +1,5 @@
 import type { ScheduleReason } from "#api/conditions.ts";
-import { defectOf } from "#api/defect.ts";
+import { defectOf, missingOf } from "#api/defect.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { latestByEtcd } from "#schedule/disposal.ts";
@@ -10,6 +10,7 @@ import {
   isActive,
   isClusterAsleep,
   isGood,
+  isSpoilt,
   madeAtMs,
   type ScheduleSnapshot,
 } from "#schedule/snapshot.ts";
@@ -52,8 +53,7 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
     const message = `the backup that was due at ${rfc3339(missedMs)} did not start within ${startingDeadlineSeconds} s`;
     return { isTrue: false, reason: "RunMissed", message };
   }
-  const hasEnded = (backup: EtcdBackup) =>
-    isGood(backup) || backup.status?.phase === "Failed" || defectOf(backup) !== undefined;
+  const hasEnded = (backup: EtcdBackup) => isGood(backup) || backup.status?.phase === "Failed" || isSpoilt(backup);
   const latest = latestOf(snapshot.backups.filter(hasEnded));
   const asleep = isClusterAsleep(snapshot) ? `; ${asleepText(snapshot)}` : "";
   if (latest === undefined)
@@ -63,6 +63,11 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
     const message = `EtcdBackup ${name} is stored as ${latest.status?.objectURL}${asleep}`;
     const reason = asleep === "" ? "BackupCompleted" : "ClusterAsleep";
     return overdueWord(snapshot) ?? { isTrue: true, reason, message };
+  }
+  const missing = missingOf(latest);
+  if (missing !== undefined) {
+    const message = `the object of EtcdBackup ${name} is gone: ${missing.reason}: ${missing.message}`;
+    return { isTrue: false, reason: "ObjectMissing", message };
   }
   const defect = defectOf(latest);
   const why = defect ?? latest.status?.conditions?.find(({ type }) => type === "Failed");

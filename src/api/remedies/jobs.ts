@@ -142,6 +142,10 @@ export const SCHEDULE_REMEDIES: Readonly<Record<ScheduleReason, Care>> = {
     "Read the reason of the EtcdBackup that the message names.",
     "when-something-fails.md#etcdbackup",
   ),
+  ObjectMissing: remedy(
+    "The next run makes another backup. A check of a later day may find the object again.",
+    "Find what deleted the object, such as a lifecycle rule. Copy the object and its manifest back, or create an EtcdBackup.",
+  ),
   BackupOverdue: remedy(
     "The next run makes another backup.",
     "Look for a backup that does not end, or that was deleted: `kubectl get etcdbackups`.",

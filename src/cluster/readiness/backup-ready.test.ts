@@ -96,4 +96,28 @@ describe("status.backup", () => {
     const older = schedule("a", {}, {}, { lastSuccessful: made("early", early.creationTime) });
     expect(backupStatus(snapshot([older], { backup }))).toEqual({ backup });
   });
+
+  describe("of a schedule that exists", () => {
+    const lost = { name: "a-20260101-110000", creationTime: late.creationTime };
+    const before = { backup: { lastSuccessful: lost, lastVerified: lost } };
+    const conditions = { Ready: "next", BackupReady: "no object" };
+    const reporting = (status: object) => schedule("a", conditions, {}, status);
+    const missing = (name: string) => {
+      const made = reporting({});
+      const all = made.status!.conditions!.map((each) => ({ ...each, reason: "ObjectMissing" as const }));
+      return { ...made, metadata: { ...made.metadata, name }, status: { conditions: all } };
+    };
+
+    test("is what the schedule reports, since the object of the recorded backup may be gone", () => {
+      const older = reporting({ lastSuccessful: made("a-20260101-100000", early.creationTime) });
+      const lastSuccessful = { name: "a-20260101-100000", creationTime: early.creationTime };
+      expect(backupStatus(snapshot([older], before))).toEqual({ backup: { lastSuccessful } });
+      expect(backupStatus(snapshot([missing("a")], before))).toEqual({});
+    });
+
+    test("is kept while a schedule of the name reports nothing, and beside other schedules", () => {
+      expect(backupStatus(snapshot([reporting({})], before))).toEqual(before);
+      expect(backupStatus(snapshot([missing("b")], before))).toEqual(before);
+    });
+  });
 });

@@ -1,3 +1,4 @@
+import { dueTimeOf } from "#api/names.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdBackupSchedule, MadeBackup } from "#api/v1beta1/schedule.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -50,13 +51,18 @@ function conditionOf({ status }: EtcdBackupSchedule, type: string) {
   return status?.conditions?.find((each) => each.type === type);
 }
 
-/** The latest backups of all schedules. The recorded backup stands for schedules that were deleted. */
+/**
+ * The latest backups of all schedules. A recorded backup stands for a schedule that was deleted. A schedule that exists
+ * reports itself, since the object of the recorded backup may be gone.
+ */
 export function backupStatus({ schedules, cluster }: ClusterSnapshot): Pick<EtcdClusterStatus, "backup"> {
   const { backup: before } = cluster.status ?? {};
-  const lastSuccessful = latestOf(
-    [before, ...schedules.map(({ status }) => status)].map((each) => each?.lastSuccessful),
-  );
-  const lastVerified = latestOf([before, ...schedules.map(({ status }) => status)].map((each) => each?.lastVerified));
+  const isTold = (made: MadeBackup) =>
+    schedules.some((each) => dueTimeOf(each.metadata.name, made.name) !== undefined && reportsBackups(each));
+  const ofDeleted = (made: MadeBackup | undefined) => (made === undefined || isTold(made) ? undefined : made);
+  const told = schedules.map(({ status }) => status);
+  const lastSuccessful = latestOf([ofDeleted(before?.lastSuccessful), ...told.map((each) => each?.lastSuccessful)]);
+  const lastVerified = latestOf([ofDeleted(before?.lastVerified), ...told.map((each) => each?.lastVerified)]);
   if (lastSuccessful === undefined && lastVerified === undefined) return {};
   return {
     backup: {
@@ -64,6 +70,12 @@ export function backupStatus({ schedules, cluster }: ClusterSnapshot): Pick<Etcd
       ...(lastVerified === undefined ? {} : { lastVerified }),
     },
   };
+}
+
+/** Whether the status of the schedule has its latest good backup, or states that its object is gone. */
+function reportsBackups(schedule: EtcdBackupSchedule): boolean {
+  const isMissing = conditionOf(schedule, "BackupReady")?.reason === "ObjectMissing";
+  return isMissing || schedule.status?.lastSuccessful !== undefined;
 }
 
 function latestOf(all: readonly (MadeBackup | undefined)[]): MadeBackup | undefined {
