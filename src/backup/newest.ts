@@ -28,8 +28,11 @@ function isStored({ metadata, status }: EtcdBackup): boolean {
   return status?.phase === "Completed" && metadata.deletionTimestamp === undefined;
 }
 
-/** Compares times of the API server, all in UTC, as texts; of the same second, the later due time is in the name. */
-function isNewer({ metadata: a }: EtcdBackup, { metadata: b }: EtcdBackup): boolean {
-  const [one, other] = [a.creationTimestamp ?? "", b.creationTimestamp ?? ""];
-  return one === other ? a.name > b.name : one > other;
+function isNewer(a: EtcdBackup, b: EtcdBackup): boolean {
+  return orderOf(a) > orderOf(b);
+}
+
+/** Time of creation, in UTC by the API server; of the same second, the later due time is in the name. */
+function orderOf({ metadata }: EtcdBackup): string {
+  return `${metadata.creationTimestamp} ${metadata.name}`;
 }

@@ -49,10 +49,9 @@ export function isCheckDue(snapshot: Pick<BackupSnapshot, "backup" | "takenAtMs"
   return !(Date.parse(status.objectCheck?.time ?? status.completionTime ?? "") >= dueMs);
 }
 
-/** Why no Job can be created for the check; `undefined` when one can, or one exists. */
+/** Why no Job can be created for the check; `undefined` when one can. A check with a Job of its own needs no other. */
 export function lackOfCheck(snapshot: BackupSnapshot): Lack | undefined {
   const { checking, agentImage } = snapshot;
-  if (ownOf(snapshot, checking) !== undefined) return undefined;
   if (checking !== undefined)
     return { reason: "NameTaken", message: `Job ${checking.job.metadata.name} has another owner` };
   if (agentImage === undefined)
@@ -95,7 +94,8 @@ export function checkOutcomeOf(snapshot: BackupSnapshot): CheckOutcome | undefin
 export function checkAfterRefusal(snapshot: BackupSnapshot, plan: Plan<unknown>): CheckOutcome | undefined {
   const refusal = lackingIn({ ...plan, reports: plan.reports?.filter(({ rule }) => rule === "check-object") ?? [] });
   if (refusal === undefined || !isCheckDue(snapshot) || snapshot.checking !== undefined) return undefined;
-  if ((refusal.triedForMs ?? 0) < CHECK_WITHIN_MS) return undefined;
+  const { triedForMs = Number.NaN } = refusal;
+  if (!(triedForMs >= CHECK_WITHIN_MS)) return undefined;
   return { status: "Unknown", reason: "StepRefused", message: refusal.because };
 }
 

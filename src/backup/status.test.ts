@@ -705,7 +705,7 @@ describe("after the daily check of the object, the status", () => {
     const rest: Rest = { because: "quota", forMs: 1_000, triedForMs: 30 * 60_000, isBrief: false };
     const snapshot = stored();
     const plan = planBackup(snapshot, (rule) => (rule === "check-object" ? rest : undefined));
-    expect(statusOf(snapshot, plan).objectCheck).toEqual({ time: TIME, message: "StepRefused: quota" });
+    expect(statusOf(snapshot, plan).objectCheck).toStrictEqual({ time: TIME, message: "StepRefused: quota" });
     expect(statusOf(snapshot, plan).conditions).toEqual(snapshot.backup.status?.conditions);
   });
 

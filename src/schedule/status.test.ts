@@ -320,6 +320,7 @@ describe("a backup with a missing object", () => {
 
   test("is no longer the latest good or verified one", () => {
     expect(last(run(NOW, { verified: true }))).toEqual([late, late]);
+    expect(last(run(NOW))).toEqual([late, late]);
     expect(last(gone)).toEqual([undefined, undefined]);
     expect(last(run(NOW - HOUR, { verified: true }), gone)).toEqual([early, early]);
     expect(last(run(NOW, { doubted: "VerificationFailed" }))).toEqual([undefined, undefined]);

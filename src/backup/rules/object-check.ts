@@ -13,8 +13,8 @@ import { step, wait } from "#runtime/decide.ts";
 export const checkObject: BackupRule = {
   name: "check-object",
   decide(snapshot) {
-    const { checking, agentImage, running } = snapshot;
-    if (!isCheckDue(snapshot) || checking !== undefined || lackOfCheck(snapshot) !== undefined) return undefined;
+    const { agentImage, running } = snapshot;
+    if (!isCheckDue(snapshot) || lackOfCheck(snapshot) !== undefined) return undefined;
     const target = targetOf(snapshot);
     if (agentImage === undefined || typeof target === "string") return undefined;
     if (running !== undefined && isFull(running)) return undefined;
