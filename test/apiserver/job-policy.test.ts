@@ -8,7 +8,7 @@ import {
   SCHEDULE_LABEL,
 } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
-import { backupJob, deletionJob } from "#backup/desired/job.ts";
+import { backupJob, checkJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
 import type { ApiServer } from "#kit/servers/apiserver.ts";
 import { startShipped } from "#kit/servers/shipped.ts";
@@ -49,6 +49,11 @@ const ALL = {
 function draft(spec: object = {}): Draft<Job> {
   const snapshot = backup({ stage: "new", spec });
   return backupJob(snapshot, goodTarget(snapshot), IMAGE);
+}
+
+function check(spec: object = {}): Draft<Job> {
+  const snapshot = verified({ spec });
+  return checkJob(snapshot, goodTarget(snapshot), IMAGE);
 }
 
 function verification(spec: object = {}, etcd = "registry.example/etcd:v3.6.16"): Draft<Job> {
@@ -122,6 +127,9 @@ describe("the operator may create", () => {
     ],
     ["the Job of a verification on a volume", verification({ destination: { volume: { claimName: "c" } } })],
     ["the Job of a deletion", deletionJob(backup(), goodTarget(backup()), IMAGE)],
+    ["the Job of a check", check()],
+    ["the Job of a check with every option", check({ ...ALL, podTemplate: POD_TEMPLATE })],
+    ["the Job of a check on a volume", check({ destination: { volume: { claimName: "c" } } })],
   ])("%s, and may delete it", async (_, of) => {
     // biome-ignore format: a table
     const { metadata } = await made(next(), {}, of);
