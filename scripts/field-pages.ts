@@ -39,6 +39,8 @@ const EDITS: Readonly<Record<string, string>> = {
   auth: "at once: no member restarts; refused without client certificates",
   podTemplate: "roll",
   clientService: "at once",
+  clientSecret: "at once",
+  caConfigMap: "at once",
   updateStrategy: "at once",
   replacement: "at once",
   disruptionBudget: "at once",

@@ -52,7 +52,7 @@ export const FINALIZERS: readonly Row[] = [
 /** Labels and annotations that the operator sets for itself. */
 export const KEPT: readonly (readonly [on: string, kept: readonly string[]])[] = [
   ["objects that the operator creates", [names.APPLIED_HASH_ANNOTATION]],
-  ["Services, PodMonitors", [names.METADATA_KEYS_ANNOTATION]],
+  ["Services, PodMonitors, Secrets, ConfigMaps", [names.METADATA_KEYS_ANNOTATION]],
   ["EtcdClusters, claims", [names.RESTORED_FROM]],
   [
     "claims",

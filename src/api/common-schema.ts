@@ -146,13 +146,17 @@ export function keysExcluded(maxLength: number, isExcluded: string, why: string,
     });
 }
 
-/** Schema of annotations in a spec for objects that the operator creates. */
-export const annotationsSchema = keysExcluded(
-  MAX_ANNOTATION_LENGTH,
-  OWN_KEY,
-  `is one of the operator's own annotations; keys may be anything that does not start with ${GROUP}/`,
-  `annotations may not start with ${GROUP}/: these are the operator's own`,
-);
+/** Schema of annotations in a spec for objects that the operator creates. @param maxLength of a value in characters */
+export function annotationsUpTo(maxLength: number) {
+  return keysExcluded(
+    maxLength,
+    OWN_KEY,
+    `is one of the operator's own annotations; keys may be anything that does not start with ${GROUP}/`,
+    `annotations may not start with ${GROUP}/: these are the operator's own`,
+  );
+}
+
+export const annotationsSchema = annotationsUpTo(MAX_ANNOTATION_LENGTH);
 
 /** Standard labels that the operator sets on members. They are reserved on all objects, for later releases. */
 const STANDARD_LABELS = Object.keys(memberLabels("", "")).filter((key) => !key.startsWith(`${GROUP}/`));

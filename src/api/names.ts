@@ -62,8 +62,8 @@ export const APPLIED_HASH_ANNOTATION = `${GROUP}/applied-hash`;
  */
 export const REVISION_ANNOTATION = `${GROUP}/revision`;
 /**
- * Set on the client Service: which labels, annotations and fields come from `spec.clientService`, as JSON. The operator
- * removes a listed one that the spec no longer has. It leaves all others alone.
+ * Set on objects to which a spec gives labels, annotations or fields, such as the client Service: their names, as JSON.
+ * The operator removes a listed one that the spec no longer has. It leaves all others alone.
  */
 export const METADATA_KEYS_ANNOTATION = `${GROUP}/metadata-keys`;
 /** Set on claims: identity of the member and its cluster. A claim outlives all other objects of its member. */

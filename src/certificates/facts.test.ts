@@ -50,6 +50,7 @@ describe("a Secret with a certificate", () => {
       rotatedFor: undefined,
       certificateName: undefined,
       madeFor: undefined,
+      given: undefined,
       mayBeShown: false,
       trouble: undefined,
     });

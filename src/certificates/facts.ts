@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import { givenText } from "#api/given-metadata.ts";
 import {
   APPLIED_HASH_ANNOTATION,
   CERTIFICATE_FILE,
@@ -70,6 +71,8 @@ export interface CertificateFacts {
   readonly certificateName: string | undefined;
   /** Fingerprint of the request that it was issued for; undefined when the operator did not issue it. */
   readonly madeFor: string | undefined;
+  /** Identifies the labels and annotations that a spec gave the Secret; undefined when it gave none. */
+  readonly given: string | undefined;
   /** Whether the label permits its use by EtcdClusters, and its name is not that of a CA's Secret. */
   readonly mayBeShown: boolean;
   /** What is wrong with it, as a clause that names the key and quotes nothing of it. Expiry is not checked here. */
@@ -106,6 +109,7 @@ export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
     rotatedFor: annotations?.[ROTATED_FOR_ANNOTATION],
     certificateName: annotations?.[CERTIFICATE_NAME_ANNOTATION],
     madeFor: annotations?.[APPLIED_HASH_ANNOTATION],
+    given: givenText(secret.metadata),
     mayBeShown: mayBeShown(secret),
     trouble: excess ?? troubleOf(secret, kind, { chain, trusted, signers, next }),
   };

@@ -456,6 +456,11 @@ testPlans("src/cluster-tls", [
     expect: "publish-client-secret: publishClientSecret",
   },
   {
+    name: "gives the labels of spec.clientSecret to the Secret that it publishes",
+    given: withHandout(issuing, present({ ...publishedCertificate, given: "earlier" })),
+    expect: "publish-client-secret: publishClientSecret",
+  },
+  {
     name: "replaces a lost member instead of publishing a certificate that members reject",
     given: begin(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS }))
       .apply(lostFor)

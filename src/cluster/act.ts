@@ -36,6 +36,7 @@ import {
   rotateAuthority,
   spreadTrust,
 } from "#cluster-tls/issue/act.ts";
+import { trustMapPut } from "#cluster-tls/issue/desired/certificates.ts";
 import { sideOf } from "#cluster-tls/read/purposes.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { refusalOf } from "#etcd/error.ts";
@@ -146,7 +147,7 @@ export async function actOnCluster(
     case "createTrustMap":
       return await unwatched(kube.create(CONFIG_MAPS, step.map, { signal }));
     case "replaceTrustMap":
-      return await unwatched(kube.replace(CONFIG_MAPS, replacing(step.live, step.map), { signal }));
+      return await unwatched(kube.replace(CONFIG_MAPS, trustMapPut(step.live, step.map), { signal }));
     case "createRequest":
       return await unwatched(kube.create(CERTIFICATES, step.request, { signal }));
     case "replaceRequest":

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AccessReads } from "#access/reads.ts";
+import { withoutGiven } from "#api/given-metadata.ts";
 import { CERTIFICATE_FILE, KEY_FILE, ROTATED_FOR_ANNOTATION, USER_FINALIZER } from "#api/names.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { OperatorError } from "#base/error.ts";
@@ -164,7 +165,7 @@ async function writeBinding(
     await kube.create(SECRETS, draft, { signal });
     return;
   }
-  const { metadata, ...rest } = replacing<Secret>(live, { ...draft, type: live.type ?? "Opaque" });
+  const { metadata, ...rest } = replacing<Secret>(withoutGiven(live), { ...draft, type: live.type ?? "Opaque" });
   const { [ROTATED_FOR_ANNOTATION]: _, ...others } = metadata.annotations ?? {};
   const annotations = { ...others, ...draft.metadata.annotations };
   await kube.replace(SECRETS, { ...rest, metadata: { ...metadata, annotations } }, { signal });

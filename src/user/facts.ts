@@ -1,3 +1,4 @@
+import { givenText } from "#api/given-metadata.ts";
 import {
   CERTIFICATE_FILE,
   CLIENT_TRUST_ANNOTATION,
@@ -60,6 +61,7 @@ export function bindingFactsOf(given: Secret): BindingFacts {
     certificate: isPaired ? factsOf(secret, "leaf") : undefined,
     rotatedAtMs: Number.isNaN(madeAtMs) ? undefined : madeAtMs,
     rotatedFor: annotations[ROTATED_FOR_ANNOTATION],
+    given: givenText(secret.metadata),
   };
 }
 

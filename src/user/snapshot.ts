@@ -27,6 +27,8 @@ export interface BindingFacts {
   readonly rotatedAtMs: number | undefined;
   /** The value of the rotate annotation for which they were created. */
   readonly rotatedFor: string | undefined;
+  /** Identifies the labels and annotations that spec.bindingSecret gave it; undefined when it gave none. */
+  readonly given: string | undefined;
 }
 
 /**

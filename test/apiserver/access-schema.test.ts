@@ -59,7 +59,7 @@ describe("is accepted:", () => {
   ])("role: %s", async (_, spec) => expect((await made(ETCD_ROLES, spec)).spec).toMatchObject(spec));
 
   test.each<[string, object]>([
-    ["every field", role({ userName: "u", roles: ["a", "b"], authentication: { type: "Certificate" }, rotation: { every: "720h" }, keyPrefix: "orders/", takeOver: true })],
+    ["every field", role({ userName: "u", roles: ["a", "b"], authentication: { type: "Certificate" }, rotation: { every: "720h" }, keyPrefix: "orders/", takeOver: true, bindingSecret: { metadata: { labels: { team: "a" }, annotations: { copy: "b" } } } })],
     ["the longest name", role({ userName: "a".repeat(64) })],
   ])("user: %s", async (_, spec) => expect((await made(ETCD_USERS, spec)).spec).toMatchObject(spec)); // biome-ignore format: a table
 });
@@ -96,6 +96,8 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["an invalid duration", role({ rotation: { every: "30d" } }), ["spec.rotation.every", "it is 30d; it must be a duration from 10m to 17520h"]],
     ["a duration with a fraction", role({ rotation: { every: "1.5h" } }), ["it is 1.5h; it must be a duration from 10m to 17520h in whole numbers, such as 1m30s"]],
     ["a rotation that is too frequent", role({ rotation: { every: "1m" } }), ["it is 1m; it must be a duration from 10m to 17520h"]],
+    ["a label of the operator on the binding", role({ bindingSecret: { metadata: { labels: { "etcd.improbable.io/user-name": "b" } } } }), ["spec.bindingSecret.metadata.labels", "etcd.improbable.io/user-name is one of the labels that the operator sets"]],
+    ["an annotation with an invalid key on the binding", role({ bindingSecret: { metadata: { annotations: { "a b": "" } } } }), ["spec.bindingSecret.metadata.annotations", "the key of a b is invalid"]],
     ["a name that is too long for a certificate", role({ userName: "a".repeat(65) }), ["spec.userName"]],
   ])("user: %s", async (_, spec, says) => {
     const refusal = await made(ETCD_USERS, spec).then(() => "it was accepted", String);

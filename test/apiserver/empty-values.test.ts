@@ -15,7 +15,7 @@ import type { KubeClient } from "#kube/client.ts";
 /** Empty values with a meaning of their own, and those that stay in the spec and change nothing: why they may. */
 const ACCEPTED: readonly (readonly [end: RegExp, because: string])[] = [
   [
-    /[.](image|etcd|monitoring|metadata|podTemplate|proxy|securityContext)$/,
+    /[.](image|etcd|monitoring|metadata|podTemplate|proxy|securityContext|clientSecret|caConfigMap|bindingSecret)$/,
     "without values in it every default stays",
   ],
   [/[.](labels|annotations|extraArgs|limits|requests|matchLabels|nodeSelector|tags)$/, "an empty map adds nothing"],

@@ -51,6 +51,13 @@ test("the API server accepts the CustomResourceDefinitions, and their conditions
 });
 
 describe("manifests as users write them", () => {
+  test("labels and annotations of the client Secret and of the ConfigMap may be as long as Kubernetes permits", async () => {
+    const labels = { [`${"a.".repeat(94)}a/${"b".repeat(63)}`]: "c".repeat(63), "a_b.c-D": "", team: "a.b_c" };
+    const metadata = { labels, annotations: { "example.com/copy": "any text, ".repeat(204) } };
+    const given = { clientSecret: { metadata }, caConfigMap: { metadata } };
+    expect((await clusterOf("with-metadata", { replicas: 3, ...given })).spec).toMatchObject(given);
+  });
+
   test("a cluster with only replicas and version gets every default", async () => {
     const { spec } = await clusterOf("my-etcd", { replicas: 3, version: "3.7.3" });
     expect(spec).toEqual({
@@ -201,6 +208,28 @@ const refused: (readonly [name: string, spec: object, says: readonly string[], c
     },
     ["spec.monitoring.podMonitor.metadata.labels", "app.kubernetes.io/instance is one of the labels"],
   ],
+  ...(["clientSecret", "caConfigMap"] as const).flatMap((field) =>
+    [
+      ["labels", { "etcd.improbable.io/x": "a" }, "etcd.improbable.io/x is one of the labels that the operator sets"],
+      ["labels", { "app.kubernetes.io/instance": "a" }, "app.kubernetes.io/instance is one of the labels"],
+      ["labels", { "two words": "a" }, "the key of two words is invalid: it must be up to 63 letters"],
+      ["labels", { ["a".repeat(64)]: "a" }, "is invalid: it must be up to 63 letters"],
+      ["labels", { [`${"a.".repeat(126)}a/b`]: "a" }, "is invalid: it must be up to 63 letters"],
+      ["labels", { team: "two words" }, "the value of team is invalid: it must be up to 63 letters"],
+      ["labels", { team: "a".repeat(64) }, "Too long"],
+      ["labels", Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`a${n}`, ""])), "must have at most 32 items"],
+      ["annotations", { "etcd.improbable.io/x": "a" }, "etcd.improbable.io/x is one of the operator's own annotations"],
+      ["annotations", { "Example.com/a": "a" }, "the key of Example.com/a is invalid"],
+      ["annotations", { a: "a".repeat(2_049) }, "Too long"],
+    ].map(
+      ([kind, map, says]) =>
+        [
+          `${kind} of ${field}: ${says}`,
+          { replicas: 3, [field]: { metadata: { [kind as string]: map } } },
+          [`spec.${field}.metadata.${kind}`, says as string],
+        ] as const,
+    ),
+  ),
   [
     "two containers with the same name",
     { replicas: 3, podTemplate: { spec: { containers: [{ name: "etcd" }, { name: "etcd" }] } } },

@@ -9,6 +9,7 @@ import {
 } from "#api/common-schema.ts";
 import { AUTH_NEEDS_CERTIFICATES, authSchema } from "#api/v1beta1/auth-schema.ts";
 import { etcdSchema } from "#api/v1beta1/etcd-schema.ts";
+import { givenMetadataSchema } from "#api/v1beta1/given-metadata-schema.ts";
 import { networkPolicySchema } from "#api/v1beta1/network-policy-schema.ts";
 import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
 import { imageIsKnown, RESTORE_FIELDS } from "#api/v1beta1/restore-source-schema.ts";
@@ -204,6 +205,8 @@ export const clusterSpecSchema = z
     auth: authSchema.optional(),
     podTemplate: podTemplateSchema.default({}),
     clientService: clientServiceSchema.default({ spec: { type: "ClusterIP" } }),
+    clientSecret: givenMetadataSchema("Secret", "NAME-client, which applications mount").optional(),
+    caConfigMap: givenMetadataSchema("ConfigMap", "NAME-ca, with the CAs that clients trust").optional(),
     updateStrategy: updateStrategySchema.default({ type: "RollingUpdate" }),
     replacement: replacementSchema.optional(),
     disruptionBudget: disruptionBudgetSchema.default({ policy: "Quorum" }),

@@ -984,6 +984,58 @@ export const SHAPES = {
      }
     }
    },
+   "clientSecret": {
+    "type": "object",
+    "properties": {
+     "metadata": {
+      "type": "object",
+      "properties": {
+       "labels": {
+        "maxProperties": 32,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 63
+        }
+       },
+       "annotations": {
+        "maxProperties": 32,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 2048
+        }
+       }
+      }
+     }
+    }
+   },
+   "caConfigMap": {
+    "type": "object",
+    "properties": {
+     "metadata": {
+      "type": "object",
+      "properties": {
+       "labels": {
+        "maxProperties": 32,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 63
+        }
+       },
+       "annotations": {
+        "maxProperties": 32,
+        "type": "object",
+        "additionalProperties": {
+         "type": "string",
+         "maxLength": 2048
+        }
+       }
+      }
+     }
+    }
+   },
    "updateStrategy": {
     "type": "object",
     "properties": {
@@ -3087,6 +3139,58 @@ export const SHAPES = {
              "type": "string",
              "minLength": 1,
              "maxLength": 64
+            }
+           }
+          }
+         }
+        }
+       },
+       "clientSecret": {
+        "type": "object",
+        "properties": {
+         "metadata": {
+          "type": "object",
+          "properties": {
+           "labels": {
+            "maxProperties": 32,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 63
+            }
+           },
+           "annotations": {
+            "maxProperties": 32,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 2048
+            }
+           }
+          }
+         }
+        }
+       },
+       "caConfigMap": {
+        "type": "object",
+        "properties": {
+         "metadata": {
+          "type": "object",
+          "properties": {
+           "labels": {
+            "maxProperties": 32,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 63
+            }
+           },
+           "annotations": {
+            "maxProperties": 32,
+            "type": "object",
+            "additionalProperties": {
+             "type": "string",
+             "maxLength": 2048
             }
            }
           }

@@ -3,6 +3,7 @@ import { ATOMIC, conditionsSchema, durationSchema, listed, SET } from "#api/comm
 import { USER_CONDITION_TYPES, USER_REASONS } from "#api/conditions.ts";
 import { OPERATOR } from "#api/names.ts";
 import { clusterRefSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
+import { givenMetadataSchema } from "#api/v1beta1/given-metadata-schema.ts";
 import { ROLE_NAMES_RESERVED } from "#api/v1beta1/role-schema.ts";
 
 const MAX_ROLES = 32;
@@ -54,6 +55,7 @@ export const userSpecSchema = z
       .max(MAX_PREFIX_LENGTH)
       .optional()
       .describe("Value of key-prefix in the binding Secret, for the application. It grants nothing: only roles do."),
+    bindingSecret: givenMetadataSchema("Secret", "NAME-binding, which an application mounts").optional(),
     takeOver: takeOverSchema("user"),
   })
   .meta({

@@ -319,6 +319,42 @@ describe("a CA rotation", () => {
     });
   });
 
+  test("adds, changes and removes labels and annotations of spec.clientSecret beside the same certificate", async () => {
+    const all = copied();
+    const name = "my-etcd-client";
+    const before = all.named(name);
+    const as = (metadata?: object) => ({
+      ...members,
+      cluster: {
+        ...members.cluster,
+        spec: { ...members.cluster.spec, ...(metadata && { clientSecret: { metadata } }) },
+      },
+    });
+    const shown = () => {
+      const { labels = {}, annotations = {} } = all.named(name).metadata;
+      return [labels, annotations].map((each) => Object.keys(each).filter((key) => !/^(app|etcd)[.]/.test(key)));
+    };
+    const written = ["spreadTrust application"];
+    const given = as({ labels: { team: "a" }, annotations: { copy: "x" } });
+    expect([await carryOn(all, given), shown()]).toEqual([written, [["team"], ["copy"]]]);
+    const live = all.named(name);
+    const metadata = {
+      ...live.metadata,
+      labels: { ...live.metadata.labels, mine: "m" },
+      annotations: { ...live.metadata.annotations, mine: "m", copy: "changed" },
+    };
+    all.all.set(`foo/${name}`, { ...live, metadata });
+    expect(await carryOn(all, given)).toEqual(written);
+    expect(all.named(name).metadata.annotations).toMatchObject({ mine: "m", copy: "x" });
+    expect([await carryOn(all, as({ labels: { tier: "b" } })), shown()]).toEqual([
+      written,
+      [["mine", "tier"], ["mine"]],
+    ]);
+    expect([await carryOn(all, as()), shown()]).toEqual([written, [["mine"], ["mine"]]]);
+    expect(all.named(name).data).toEqual(before.data);
+    expect(all.named(name).metadata.annotations).toMatchObject(before.metadata.annotations ?? {});
+  });
+
   test("to a user's own CA begins once its Secret has both CAs, and all members trust both before it signs", async () => {
     const all = copied();
     const name = "my-etcd-peer-ca";

@@ -1,3 +1,4 @@
+import { withoutGiven } from "#api/given-metadata.ts";
 import {
   APPLIED_HASH_ANNOTATION,
   applicationCertificateName,
@@ -126,16 +127,17 @@ export async function issueLeaf(
   return await replace(given, await asSeen(given, facts), draft);
 }
 
-/** Writes a new ca.crt beside the existing pair. */
+/** Writes a new ca.crt beside the existing pair, and the labels and annotations of the spec. */
 export async function spreadTrust(given: Given, authority: SeenCertificate, facts: SeenCertificate): Promise<Secret> {
   const live = await asSeen(given, facts);
   const texts = Object.keys(live.data ?? {}).map((key) => [key, textIn(live, key)] as const);
-  const { metadata } = live;
+  const { name, annotations = {} } = live.metadata;
+  const { [APPLIED_HASH_ANNOTATION]: madeFor } = annotations;
   const draft = secretDraft(
     given.snapshot,
-    metadata.name,
+    name,
     { ...Object.fromEntries(texts), [TRUST_FILE]: authority.trust },
-    metadata.annotations ?? {},
+    madeFor === undefined ? {} : { [APPLIED_HASH_ANNOTATION]: madeFor },
   );
   return await replace(given, live, draft);
 }
@@ -177,7 +179,7 @@ export async function needAsSeen(
 
 async function replace({ kube, signal }: Given, live: Secret, draft: Draft<Secret>): Promise<Secret> {
   // The type of a Secret is immutable, and annotations of other writers are kept.
-  const { metadata, ...rest } = replacing<Secret>(live, { ...draft, type: live.type ?? "Opaque" });
+  const { metadata, ...rest } = replacing<Secret>(withoutGiven(live), { ...draft, type: live.type ?? "Opaque" });
   const { [ROTATED_FOR_ANNOTATION]: _, ...others } = metadata.annotations ?? {};
   const annotations = { ...others, ...draft.metadata.annotations };
   return await kube.replace(SECRETS, { ...rest, metadata: { ...metadata, annotations } }, { signal });

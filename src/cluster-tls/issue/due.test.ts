@@ -45,6 +45,29 @@ test.each([
   },
 );
 
+describe("labels and annotations of spec.clientSecret", () => {
+  const given = secured({ spec: { clientSecret: { metadata: { labels: { team: "a" } } } } });
+  const due = { what: "trust", because: "its labels or annotations differ from spec.clientSecret" };
+
+  test.each([
+    ["are written when the Secret lacks them", withMade(given, { application: { given: undefined } }), due],
+    ["are not written when it has them", given, undefined],
+    ["are removed when the spec has none", withMade(secured(), { application: { given: "earlier" } }), due],
+    [
+      "wait for the CAs that its ca.crt lacks",
+      withMade(given, { application: { given: undefined }, clientCA: { trust: bundle(OWN, NEXT) } }),
+      { what: "trust", because: "its ca.crt differs from that of the CA" },
+    ],
+  ])("%s", (_, snapshot, expected) => {
+    expect(dueOf(snapshot, "application")).toEqual(expected);
+  });
+
+  test("are not in other Secrets", () => {
+    const others = withMade(given, { server: { given: undefined }, operator: { given: undefined } });
+    expect(PURPOSES.filter((purpose) => dueOf(others, purpose))).toEqual([]);
+  });
+});
+
 describe("ca.crt in a Secret that the operator issues", () => {
   const trusted = (purpose: "peer" | "server" | "operator" | "application", additional: string | undefined) =>
     signerOf(certified, purpose, additional)?.trustIds;

@@ -1,3 +1,4 @@
+import { givenText } from "#api/given-metadata.ts";
 import { lifeOf } from "#api/tls.ts";
 import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
@@ -7,9 +8,10 @@ import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/sna
 import { isCaPublished } from "#cluster-tls/change/clients.ts";
 import { isInUse, membersWithoutCa, mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster-tls/read/purposes.ts";
+import { clientSecretMetadata } from "#cluster-tls/read/secret.ts";
 import { authorityOf, contentProblem, isOurs, isUnverified, usable } from "#cluster-tls/read/usable.ts";
 
-/** pair: a new certificate with a new key. trust: a new ca.crt beside the existing pair. */
+/** pair: a new certificate with a new key. trust: ca.crt, labels and annotations beside the existing pair. */
 interface Due {
   readonly what: "pair" | "trust";
   /** A clause with the Secret as its subject. */
@@ -55,7 +57,17 @@ export function dueOf(
   const why = lack ?? whyNewPair(snapshot, purpose, leaf, authority);
   const due = why === undefined ? undefined : pair(why);
   if (due !== undefined) return due;
-  return isSpread || !vouches(authority.trust, leaf) ? undefined : spread;
+  if (!vouches(authority.trust, leaf)) return undefined;
+  if (!isSpread) return spread;
+  return purpose === "application" && !hasGiven(snapshot, leaf) ? { what: "trust", because: GIVEN_DIFFERS } : undefined;
+}
+
+/** A clause with Secret NAME-client as its subject. */
+export const GIVEN_DIFFERS = "its labels or annotations differ from spec.clientSecret";
+
+/** Whether Secret NAME-client has the labels and annotations of the spec, and none that the spec no longer has. */
+export function hasGiven({ cluster }: ClusterSnapshot, { given }: SeenCertificate): boolean {
+  return given === givenText(clientSecretMetadata(cluster));
 }
 
 /**

@@ -1,4 +1,5 @@
-import { clientServiceName, clientUrl, clusterLabels } from "#api/names.ts";
+import { withGiven } from "#api/given-metadata.ts";
+import { applicationCertificateName, clientServiceName, clientUrl, clusterLabels } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -14,14 +15,27 @@ export function secretDraft(
   texts: Readonly<Record<string, string>>,
   annotations: Readonly<Record<string, string>>,
 ): Draft<Secret> {
-  const { namespace, name: cluster } = snapshot.cluster.metadata;
+  const { cluster } = snapshot;
+  const isForClients = name === applicationCertificateName(cluster.metadata.name);
+  const metadata = isForClients ? clientSecretMetadata(cluster) : withGiven(clusterLabels(cluster.metadata.name));
   return {
     apiVersion: apiVersionOf(SECRETS),
     kind: SECRETS.kind,
-    metadata: { namespace, name, labels: clusterLabels(cluster), annotations, ownerReferences: [ownedBy(snapshot)] },
+    metadata: {
+      namespace: cluster.metadata.namespace,
+      name,
+      ...metadata,
+      annotations: { ...metadata.annotations, ...annotations },
+      ownerReferences: [ownedBy(snapshot)],
+    },
     type: "kubernetes.io/tls",
     data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, base64(text)])),
   };
+}
+
+/** Labels and annotations of Secret NAME-client, without the operator's own annotations. */
+export function clientSecretMetadata({ metadata: { name }, spec }: Pick<EtcdCluster, "metadata" | "spec">) {
+  return withGiven(clusterLabels(name), spec.clientSecret?.metadata);
 }
 
 /** The endpoints of the cluster, in etcdctl's format. */

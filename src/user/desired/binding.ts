@@ -1,4 +1,5 @@
 import { userNameOf } from "#api/etcd-names.ts";
+import { givenText, withGiven } from "#api/given-metadata.ts";
 import {
   APPLIED_HASH_ANNOTATION,
   BINDING_TYPE,
@@ -162,7 +163,14 @@ function whyOther(
   if (!hasPassword(snapshot) && own.hasPassword) return "it has a password that is no longer needed";
   const names = [...new Set([...Object.keys(texts), ...Object.keys(others)])];
   const differing = names.filter((name) => !isSameData(texts[name], others[name]));
-  return differing.length === 0 ? undefined : `these keys are outdated: ${differing.join(", ")}`;
+  if (differing.length > 0) return `these keys are outdated: ${differing.join(", ")}`;
+  const isGiven = own.given === givenText(givenOf(snapshot.user));
+  return isGiven ? undefined : "its labels or annotations differ from spec.bindingSecret";
+}
+
+/** Labels of the binding, and the annotations that the spec gives it. */
+function givenOf({ metadata, spec }: EtcdUser) {
+  return withGiven(bindingLabels(metadata.name), spec.bindingSecret?.metadata);
 }
 
 interface Part<What> {
@@ -214,14 +222,16 @@ function draftOf(
   const rotatedFor = isNew ? asked : own?.rotatedFor;
   // A kept certificate keeps the fingerprint of its own order.
   const madeFor = pair === "keep" ? own?.certificate?.madeFor : cluster && madeForOf(user, cluster);
+  const { labels, annotations } = givenOf(user);
   return {
     apiVersion: apiVersionOf(SECRETS),
     kind: SECRETS.kind,
     metadata: {
       namespace,
       name: bindingName(name),
-      labels: bindingLabels(name),
+      labels,
       annotations: {
+        ...annotations,
         ...(madeAtMs === undefined ? {} : { [ROTATED_AT_ANNOTATION]: rfc3339(madeAtMs) }),
         ...(rotatedFor === undefined ? {} : { [ROTATED_FOR_ANNOTATION]: rotatedFor }),
         ...(madeFor === undefined || pair === "none" ? {} : { [APPLIED_HASH_ANNOTATION]: madeFor }),

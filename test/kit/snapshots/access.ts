@@ -151,6 +151,7 @@ export function signerOf(by = OWN, change: Partial<CertificateFacts> = {}): Cert
     rotatedFor: undefined,
     certificateName: undefined,
     madeFor: undefined,
+    given: undefined,
     mayBeShown: false,
     trouble: undefined,
     ...change,
@@ -228,6 +229,7 @@ function boundAs(snapshot: UserSnapshot, { bound, pair }: GivenUserLook): Bindin
     certificate: isPaired ? leaf : undefined,
     rotatedAtMs: NOW - DAY_MS,
     rotatedFor: undefined,
+    given: undefined,
     ...bound,
   };
 }

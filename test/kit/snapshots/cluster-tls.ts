@@ -1,3 +1,4 @@
+import { givenText } from "#api/given-metadata.ts";
 import {
   CLIENT_SCHEME_ANNOTATION,
   CLIENT_SIGNER_ANNOTATION,
@@ -23,6 +24,7 @@ import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { madeForOf } from "#cluster-tls/issue/due.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
 import { isAuthority, orderOf, purposesOf, secretNameOf, sideOf } from "#cluster-tls/read/purposes.ts";
+import { clientSecretMetadata } from "#cluster-tls/read/secret.ts";
 import { BRIEF_PEM, CORP_PEM, NEXT_PEM, OWN_PEM, RENEWED_PEM, THEIRS_PEM } from "#kit/tables/authorities.ts";
 import type { ConfigMap, Pod, Service } from "#kube/kinds.ts";
 import { begin } from "./begin.ts";
@@ -91,6 +93,8 @@ interface Made {
   /** Default: the Secret does not record its last write. */
   readonly writtenAtMs?: number;
   readonly madeFor?: string;
+  /** Default: what the spec gives the Secret. */
+  readonly given?: string | undefined;
   /**
    * The Certificate of cert-manager that fills it; by default the one that the cluster requests, if its provider is
    * CertManager.
@@ -135,6 +139,8 @@ export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = 
     certificateName:
       "certificateName" in given ? given.certificateName : isRequested(snapshot, purpose) ? secretName : undefined,
     madeFor: given.madeFor ?? (isAuthority(purpose) ? undefined : madeForOf(snapshot, purpose)),
+    given:
+      "given" in given || purpose !== "application" ? given.given : givenText(clientSecretMetadata(snapshot.cluster)),
     mayBeShown: given.mayBeShown ?? providerOf(snapshot.cluster.spec, sideOf(purpose)) === "Secret",
     trouble: given.trouble ?? unsigned,
     knownForMs: given.knownForMs ?? 3_600_000,

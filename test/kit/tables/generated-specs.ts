@@ -213,6 +213,8 @@ const whole = fc.constantFrom(...VERSIONS).chain((version) =>
             trafficDistribution: fc.constantFrom("PreferClose", "PreferSameZone", "PreferSameNode"),
           }),
         }),
+        clientSecret: some({ metadata: some({ labels, annotations }) }),
+        caConfigMap: some({ metadata: some({ labels, annotations }) }),
         updateStrategy: some({
           type: fc.constantFrom("RollingUpdate", "OnDelete"),
           memberTimeout: fc.constantFrom("10s", "10m", "1h30m", "24h"),

@@ -20,6 +20,8 @@ const ofSpec: readonly Wrong[] = [
   ),
   ["spec.clientService.spec.type", { clientService: { spec: { type: "ExternalName" } } }],
   ["spec.clientService.metadata.labels", { clientService: { metadata: { labels: { "etcd.improbable.io/x": "y" } } } }],
+  ["spec.clientSecret.metadata.labels", { clientSecret: { metadata: { labels: { "etcd.improbable.io/x": "y" } } } }],
+  ["spec.caConfigMap.metadata.labels", { caConfigMap: { metadata: { labels: { a: "two words" } } } }],
   ["spec.clientService.spec.trafficDistribution", { clientService: { spec: { trafficDistribution: "Nearest" } } }],
   ["spec.clientService.spec", { clientService: { spec: { type: "ClusterIP", nodePort: 30_379 } } }],
   ["spec.clientService.spec", { clientService: { spec: { type: "NodePort", loadBalancerClass: "a" } } }],

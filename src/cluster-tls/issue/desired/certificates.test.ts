@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { born } from "#kit/snapshots/cluster.ts";
 import { secured, unissued } from "#kit/snapshots/cluster-tls.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
-import { certificateRequest, requestDiffers, trustMap, trustMapDiffers } from "./certificates.ts";
+import { certificateRequest, requestDiffers, trustMap, trustMapDiffers, trustMapPut } from "./certificates.ts";
 
 const LABELS = {
   "app.kubernetes.io/name": "etcd",
@@ -31,6 +31,35 @@ describe("the ConfigMap with the CAs", () => {
     const { data: _, ...empty } = live;
     expect(trustMapDiffers(empty, wanted)).toBe(true);
     expect(trustMapDiffers({ ...live, data: { "ca.crt": "other" } }, trustMap(secured(), "other"))).toBe(true);
+  });
+});
+
+describe("labels and annotations of spec.caConfigMap", () => {
+  const given = (metadata: object) => trustMap(secured({ spec: { caConfigMap: { metadata } } }), "whom");
+  const wanted = given({ labels: { team: "a" }, annotations: { copy: "x" } });
+  const live = born<ConfigMap>(wanted);
+
+  test("are added to those of the operator", () => {
+    expect(wanted.metadata).toMatchObject({ labels: { ...LABELS, team: "a" }, annotations: { copy: "x" } });
+  });
+
+  test("are restored when another client changes them, and other ones stay", () => {
+    const { labels, annotations } = live.metadata;
+    const changed = { ...live, metadata: { ...live.metadata, labels: { ...labels, team: "b" } } };
+    const more = {
+      ...live,
+      metadata: { ...live.metadata, labels: { ...labels, mine: "m" }, annotations: { ...annotations, mine: "m" } },
+    };
+    expect([live, changed, more].map((each) => trustMapDiffers(each, wanted))).toEqual([false, true, false]);
+    expect(trustMapPut(more, wanted).metadata).toMatchObject({ labels: { mine: "m" }, annotations: { mine: "m" } });
+  });
+
+  test("are removed when the spec no longer has them", () => {
+    const plain = trustMap(secured(), "whom");
+    expect(trustMapDiffers(live, plain)).toBe(true);
+    const put = trustMapPut(live, plain);
+    expect(put.metadata.labels).toEqual(plain.metadata.labels);
+    expect(put.metadata.annotations).toEqual(plain.metadata.annotations);
   });
 });
 

@@ -1,4 +1,5 @@
 import { isStale, withHash } from "#api/applied-hash.ts";
+import { givenText, withGiven, withoutGiven } from "#api/given-metadata.ts";
 import { clusterLabels, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
 import { issuerOf, lifeOf } from "#api/tls.ts";
 import { fingerprint } from "#base/hash.ts";
@@ -7,29 +8,40 @@ import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot, LeafPurpose } from "#cluster/snapshot.ts";
 import { orderOf, secretNameOf, sideOf } from "#cluster-tls/read/purposes.ts";
 import { apiVersionOf, CERTIFICATES, type Certificate, CONFIG_MAPS, type ConfigMap, type Draft } from "#kube/kinds.ts";
+import { replacing } from "#kube/replacing.ts";
 
 /**
  * The ConfigMap for clients that only verify servers.
  * @param trust the CAs, in PEM
  */
 export function trustMap(snapshot: ClusterSnapshot, trust: string): Draft<ConfigMap> {
-  const { namespace, name } = snapshot.cluster.metadata;
+  const { metadata, spec } = snapshot.cluster;
+  const { namespace, name } = metadata;
   return withHash<ConfigMap>({
     apiVersion: apiVersionOf(CONFIG_MAPS),
     kind: CONFIG_MAPS.kind,
     metadata: {
       namespace,
       name: trustConfigMapName(name),
-      labels: clusterLabels(name),
+      ...withGiven(clusterLabels(name), spec.caConfigMap?.metadata),
       ownerReferences: [ownedBy(snapshot)],
     },
     data: { [TRUST_FILE]: trust },
   });
 }
 
-/** Whether the ConfigMap has to be written: the desired state or its content has changed. */
+/** The PUT that turns the live ConfigMap into the desired one. Labels and annotations that people added stay. */
+export function trustMapPut(live: ConfigMap, wanted: Draft<ConfigMap>): ConfigMap {
+  return replacing(withoutGiven(live), wanted);
+}
+
+/** Whether the ConfigMap has to be written: the desired one has changed, or another client changed what it has. */
 export function trustMapDiffers(live: ConfigMap, wanted: Draft<ConfigMap>): boolean {
-  return isStale(live, wanted) || live.data?.[TRUST_FILE] !== wanted.data?.[TRUST_FILE];
+  return (
+    isStale(live, wanted) ||
+    givenText(live.metadata) !== givenText(wanted.metadata) ||
+    live.data?.[TRUST_FILE] !== wanted.data?.[TRUST_FILE]
+  );
 }
 
 /** The Certificate that cert-manager has to fulfil. */

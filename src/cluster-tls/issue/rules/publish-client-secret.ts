@@ -9,6 +9,7 @@ import { hasBegun, isNewTrusted, providerChanges } from "#cluster-tls/change/pro
 import { membersRejectingApplications } from "#cluster-tls/check/client-secret.ts";
 import { mergeBundles } from "#cluster-tls/check/trusted.ts";
 import { previousTls } from "#cluster-tls/effective/previous.ts";
+import { GIVEN_DIFFERS, hasGiven } from "#cluster-tls/issue/due.ts";
 import { isOurs, usable } from "#cluster-tls/read/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster-tls/read/words.ts";
 import { notice, step } from "#runtime/decide.ts";
@@ -32,7 +33,10 @@ export const publishClientSecret: ClusterRule = {
     if (!isOurs(snapshot, facts)) return notice(foreignSecretText(namespace, facts.secretName));
     const ids = [...new Set(parsedIn(trust).map(idOf))];
     const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
-    if (isSame && facts.trouble === undefined) return undefined;
+    if (isSame && facts.trouble === undefined)
+      return hasGiven(snapshot, facts)
+        ? undefined
+        : step(`Secret ${facts.secretName}: ${GIVEN_DIFFERS}`, { ...what, facts });
     const rejecting = membersRejectingApplications(snapshot, source, facts);
     if (rejecting.length === 0) return step(because, { ...what, facts });
     // They keep their certificate, and still get the CAs of members.

@@ -1,11 +1,11 @@
 import { withHash } from "#api/applied-hash.ts";
-import { CLUSTER_LABEL, METRICS_PORT_NAME, memberSelector, PEER_LABEL } from "#api/names.ts";
+import { hasMetadata, withGiven, withoutGiven } from "#api/given-metadata.ts";
+import { CLUSTER_LABEL, clusterLabels, METRICS_PORT_NAME, memberSelector, PEER_LABEL } from "#api/names.ts";
 import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { apiVersionOf, type Draft, POD_MONITORS, type PodMonitor } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
-import { hasMetadata, withGiven, withoutGiven } from "./given-metadata.ts";
 
 /** Selects the members' metrics for a Prometheus that the Prometheus Operator runs. Labels that people add stay. */
 export function podMonitor(snapshot: ClusterSnapshot): Draft<PodMonitor> {
@@ -14,7 +14,7 @@ export function podMonitor(snapshot: ClusterSnapshot): Draft<PodMonitor> {
   return withHash<PodMonitor>({
     apiVersion: apiVersionOf(POD_MONITORS),
     kind: POD_MONITORS.kind,
-    metadata: { namespace, name, ...withGiven(name, given), ownerReferences: [ownedBy(snapshot)] },
+    metadata: { namespace, name, ...withGiven(clusterLabels(name), given), ownerReferences: [ownedBy(snapshot)] },
     spec: {
       selector: { matchLabels: memberSelector(name) },
       podTargetLabels: [CLUSTER_LABEL, PEER_LABEL],

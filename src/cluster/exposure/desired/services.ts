@@ -1,9 +1,11 @@
 import { withHash } from "#api/applied-hash.ts";
+import { givenFields, hasMetadata, withGiven, withoutGiven } from "#api/given-metadata.ts";
 import {
   CLIENT_PORT,
   CLIENT_PORT_NAME,
   CLIENT_TLS_PORT_NAME,
   clientServiceName,
+  clusterLabels,
   headlessServiceName,
   memberSelector,
   PEER_PORT,
@@ -15,7 +17,6 @@ import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
-import { givenFields, hasMetadata, withGiven, withoutGiven } from "./given-metadata.ts";
 
 const CLIENT = { name: CLIENT_PORT_NAME, port: CLIENT_PORT, targetPort: CLIENT_PORT, protocol: "TCP" as const };
 const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, protocol: "TCP" as const };
@@ -63,7 +64,7 @@ function service(
     metadata: {
       namespace,
       name,
-      ...withGiven(clusterName, given, choicesIn(spec)),
+      ...withGiven(clusterLabels(clusterName), given, choicesIn(spec)),
       ownerReferences: [ownedBy(snapshot)],
     },
     spec: { ...spec, selector: memberSelector(clusterName) },

@@ -1,9 +1,10 @@
-import { clusterLabels, METADATA_KEYS_ANNOTATION } from "#api/names.ts";
+import { METADATA_KEYS_ANNOTATION } from "#api/names.ts";
+import { fingerprint } from "#base/hash.ts";
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
-// Labels, annotations and fields that the spec of a cluster gives to objects of the operator.
+// Labels, annotations and fields that a spec gives to objects of the operator.
 
-interface Metadata {
+export interface GivenMetadata {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
@@ -17,11 +18,12 @@ interface Keys {
 
 /**
  * Labels and annotations of a draft. The operator's own labels take precedence over those of the spec.
- * @param fields of the draft's spec that the cluster's spec gives
+ * @param own labels that the operator sets
+ * @param fields of the draft's spec that the owner's spec gives
  */
 export function withGiven(
-  cluster: string,
-  { labels = {}, annotations = {} }: Metadata = {},
+  own: Readonly<Record<string, string>>,
+  { labels = {}, annotations = {} }: GivenMetadata = {},
   fields: readonly string[] = [],
 ) {
   const keys: Keys = {
@@ -31,14 +33,14 @@ export function withGiven(
   };
   const isPlain = keys.labels.length + keys.annotations.length + fields.length === 0;
   return {
-    labels: { ...labels, ...clusterLabels(cluster) },
+    labels: { ...labels, ...own },
     ...(isPlain ? {} : { annotations: { ...annotations, [METADATA_KEYS_ANNOTATION]: JSON.stringify(keys) } }),
   };
 }
 
 /** The live object without the labels and annotations that a spec gave it. Those of other clients stay. */
 export function withoutGiven<T extends KubeObject>(live: T): T {
-  const keys = keysOn(live);
+  const keys = keysIn(live.metadata.annotations);
   const metadata = {
     ...live.metadata,
     labels: without(live.metadata.labels, keys.labels),
@@ -49,7 +51,18 @@ export function withoutGiven<T extends KubeObject>(live: T): T {
 
 /** The fields of the live object's spec that a cluster's spec gave it. */
 export function givenFields(live: KubeObject): readonly string[] {
-  return keysOn(live).fields ?? [];
+  return keysIn(live.metadata.annotations).fields ?? [];
+}
+
+/**
+ * Identifies the labels and annotations that a spec gave the object, with their values. Undefined when it gave none.
+ * Labels and annotations of other clients do not count.
+ */
+export function givenText({ labels, annotations }: GivenMetadata): string | undefined {
+  const text = annotations?.[METADATA_KEYS_ANNOTATION];
+  if (text === undefined) return undefined;
+  const keys = keysIn(annotations);
+  return fingerprint([text, only(labels, keys.labels), only(annotations, keys.annotations)]);
 }
 
 /** Whether the live object has all labels and annotations of the draft, such as the hash of its content. */
@@ -58,11 +71,11 @@ export function hasMetadata<T extends KubeObject>({ metadata }: KubeObject, want
 }
 
 /** @returns none when another client has overwritten the annotation with something else */
-function keysOn({ metadata }: KubeObject): Keys {
+function keysIn(annotations: GivenMetadata["annotations"]): Keys {
   try {
-    const text = metadata.annotations?.[METADATA_KEYS_ANNOTATION] ?? "{}";
-    const { labels = [], annotations = [], fields = [] } = JSON.parse(text);
-    return { labels: strings(labels), annotations: strings(annotations), fields: strings(fields) };
+    const text = annotations?.[METADATA_KEYS_ANNOTATION] ?? "{}";
+    const { labels, annotations: keys, fields } = JSON.parse(text);
+    return { labels: strings(labels), annotations: strings(keys), fields: strings(fields) };
   } catch {
     return { labels: [], annotations: [] };
   }
@@ -77,6 +90,10 @@ function without(
   keys: readonly string[],
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(all).filter(([key]) => !keys.includes(key)));
+}
+
+function only(all: Readonly<Record<string, string>> = {}, keys: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => keys.includes(key)));
 }
 
 function has(live: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): boolean {
