@@ -107,6 +107,7 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; shows
   { name: "rotation: a certificate is replaced when spec.rotation.every has passed", given: look({ spec: { ...byCertificate.spec, ...daily } }), expect: `${WRITE} none issue` },
   { name: "certificate: a missing certificate is issued", given: look({ pair: null }), expect: `${WRITE} keep issue` },
   { name: "certificate: an unusable certificate is replaced", given: look({ pair: { trouble: "its tls.key is not the key" } }), expect: `${WRITE} keep issue` },
+  { name: "binding: labels of spec.bindingSecret are written", given: look({ spec: { bindingSecret: { metadata: { labels: { team: "a" } } } } }), expect: `${WRITE} keep keep` },
   { name: "certificate: a certificate issued for other values is replaced", given: look({ pair: { madeFor: "other" } }), expect: `${WRITE} keep issue` },
   { name: "certificate: a certificate is replaced when the CA has changed", given: look({ with: { signer: present(signerOf(NEXT)) } }), expect: `${WRITE} keep issue` },
   { name: "certificate: no certificate is issued while a member does not trust the new CA", given: look({ with: { signer: present(signerOf(NEXT)), doubters: ["my-etcd-0"] } }), expect: "settled" },

@@ -7,8 +7,7 @@ import { hasSigned, vouches } from "#certificates/trust.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { isCaPublished } from "#cluster-tls/change/clients.ts";
 import { isInUse, membersWithoutCa, mergeBundles } from "#cluster-tls/check/trusted.ts";
-import { isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster-tls/read/purposes.ts";
-import { clientSecretMetadata } from "#cluster-tls/read/secret.ts";
+import { clientSecretMetadata, isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster-tls/read/purposes.ts";
 import { authorityOf, contentProblem, isOurs, isUnverified, usable } from "#cluster-tls/read/usable.ts";
 
 /** pair: a new certificate with a new key. trust: ca.crt, labels and annotations beside the existing pair. */

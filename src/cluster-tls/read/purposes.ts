@@ -1,4 +1,5 @@
-import { applicationCertificateName, clientAuthorityName, peerAuthorityName } from "#api/names.ts";
+import { withGiven } from "#api/given-metadata.ts";
+import { applicationCertificateName, clientAuthorityName, clusterLabels, peerAuthorityName } from "#api/names.ts";
 import {
   applicationSecretName,
   askedOperatorSecretName,
@@ -71,6 +72,11 @@ export function secretNameOf(cluster: Pick<EtcdCluster, "metadata" | "spec">, pu
     case "application":
       return applicationSecretName(cluster);
   }
+}
+
+/** Labels and annotations of Secret NAME-client, without the operator's own annotations. */
+export function clientSecretMetadata({ metadata: { name }, spec }: Pick<EtcdCluster, "metadata" | "spec">) {
+  return withGiven(clusterLabels(name), spec.clientSecret?.metadata);
 }
 
 /** What a certificate of this purpose has to contain, and how long it is valid. */

@@ -4,6 +4,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { apiVersionOf, type Draft, SECRETS, type Secret } from "#kube/kinds.ts";
+import { clientSecretMetadata } from "./purposes.ts";
 
 /**
  * A Secret of the cluster.
@@ -31,11 +32,6 @@ export function secretDraft(
     type: "kubernetes.io/tls",
     data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, base64(text)])),
   };
-}
-
-/** Labels and annotations of Secret NAME-client, without the operator's own annotations. */
-export function clientSecretMetadata({ metadata: { name }, spec }: Pick<EtcdCluster, "metadata" | "spec">) {
-  return withGiven(clusterLabels(name), spec.clientSecret?.metadata);
 }
 
 /** The endpoints of the cluster, in etcdctl's format. */

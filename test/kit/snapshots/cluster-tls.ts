@@ -23,8 +23,14 @@ import { sourcesInUse, withPreviousTls } from "#cluster-tls/effective/previous.t
 import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { madeForOf } from "#cluster-tls/issue/due.ts";
 import { memberTls } from "#cluster-tls/member-tls.ts";
-import { isAuthority, orderOf, purposesOf, secretNameOf, sideOf } from "#cluster-tls/read/purposes.ts";
-import { clientSecretMetadata } from "#cluster-tls/read/secret.ts";
+import {
+  clientSecretMetadata,
+  isAuthority,
+  orderOf,
+  purposesOf,
+  secretNameOf,
+  sideOf,
+} from "#cluster-tls/read/purposes.ts";
 import { BRIEF_PEM, CORP_PEM, NEXT_PEM, OWN_PEM, RENEWED_PEM, THEIRS_PEM } from "#kit/tables/authorities.ts";
 import type { ConfigMap, Pod, Service } from "#kube/kinds.ts";
 import { begin } from "./begin.ts";
