@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Calendar, calendarOf } from "#schedule/cron.ts";
+import { type Calendar, calendarOf, spreadCalendar } from "#schedule/cron.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -219,6 +219,76 @@ test("the latest due time precedes the next due time in every time zone", () => 
     }),
     { numRuns: 200 },
   );
+});
+
+describe("a calendar that is spread over a window", () => {
+  const SECOND_MS = 1_000;
+  const at = (time: string) => Date.parse(`2026-01-01T${time}Z`);
+  /** The part of the window for this uid is 0.7333. */
+  const UID = "uid-of-schedule";
+
+  test.each<[schedule: string, window: number, from: string, latest: string, next: string]>([
+    ["0 * * * *", 30, "12:00:00", "11:21:59", "12:21:59"],
+    ["0 * * * *", 30, "12:21:58", "11:21:59", "12:21:59"],
+    ["0 * * * *", 30, "12:21:59", "12:21:59", "13:21:59"],
+    ["0 * * * *", 30, "12:59:59", "12:21:59", "13:21:59"],
+    ["0 * * * *", 1, "12:00:00", "11:00:43", "12:00:43"],
+    // The window is longer than the time to the next run, which bounds it: 44 of 60 and 11 of 15 minutes.
+    ["0 * * * *", 24 * 60, "12:00:00", "11:43:59", "12:43:59"],
+    ["0,15 * * * *", 30, "12:00:00", "11:36:59", "12:10:59"],
+    ["0,15 * * * *", 30, "12:15:00", "12:10:59", "12:36:59"],
+    ["@every 1h", 30, "02:00:00", "01:21:59", "02:21:59"],
+  ])("of %s with a window of %s min: at %s", (schedule, minutes, from, latest, next) => {
+    const spread = spreadCalendar(calendar(schedule), minutes * MINUTE_MS, UID);
+    expect(texts([spread.latest(at(from))!, spread.next(at(from))!])).toEqual(
+      [latest, next].map((time) => new Date(at(time)).toISOString().replace(":00.000Z", "Z")),
+    );
+  });
+
+  test("has no due time before the first one", () => {
+    const spread = spreadCalendar(calendar("@every 1h"), 30 * MINUTE_MS, UID);
+    expect(spread.latest(at("01:21:58"))).toBeUndefined();
+    expect(spread.next(at("00:00:00"))).toBe(at("01:21:59"));
+    const once = spreadCalendar({ latest: () => undefined, next: () => undefined }, MINUTE_MS, UID);
+    expect([once.latest(0), once.next(0)]).toEqual([undefined, undefined]);
+  });
+
+  test("has each due time once, within the window and not beyond the next one, in every time zone", () => {
+    const schedules = fc.constantFrom("30 2 * * *", "*/15 * * * *", "0 1,2,3 * * *", "15 1 * * 0", "@every 7m");
+    const windows = fc.constantFrom(1, 30, 600, 1_440);
+    fc.assert(
+      fc.property(
+        schedules,
+        fc.constantFrom(...ZONES),
+        windows,
+        fc.uuid(),
+        moment,
+        (text, zone, window, uid, fromMs) => {
+          const plain = calendar(text, zone);
+          const spread = spreadCalendar(plain, window * MINUTE_MS, uid);
+          const due = between(plain, fromMs, Number.POSITIVE_INFINITY, 12);
+          const starts = between(spread, due[0]!, due.at(-1)!, 20);
+          // A window of the first or last run may reach beyond the span.
+          expect(Math.abs(starts.length - (due.length - 1))).toBeLessThanOrEqual(1);
+          for (const [place, ms] of starts.entries()) {
+            expect(ms - (plain.latest(ms) ?? Number.NaN)).toBeLessThanOrEqual(window * MINUTE_MS);
+            expect(ms % SECOND_MS).toBe(0);
+            expect(spread.latest(ms)).toBe(ms);
+            if (place > 0) expect(spread.latest(ms - 1)).toBe(starts[place - 1]);
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test("spreads a thousand schedules evenly", () => {
+    const daily = calendar("0 0 * * *");
+    const starts = Array.from({ length: 1_000 }, (_, n) => spreadCalendar(daily, 30 * MINUTE_MS, `uid-${n}`).next(0)!);
+    const minutes = Map.groupBy(starts, (ms) => Math.floor((ms % DAY_MS) / (3 * MINUTE_MS)));
+    expect(minutes.size).toBe(10);
+    for (const [, each] of minutes) expect(each.length).toBeGreaterThan(60);
+  });
 });
 
 describe("when clocks change", () => {

@@ -1,6 +1,7 @@
 import { Cron, CronPattern } from "croner";
 import { millisecondsOf } from "#api/duration.ts";
 import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
+import { partOf } from "#base/hash.ts";
 import { quoted } from "#base/json.ts";
 import { cronPattern } from "#schedule/cron-fields.ts";
 
@@ -55,6 +56,31 @@ export function calendarOf(
   return typeof pattern === "string"
     ? `spec.schedule is ${quoted(schedule)}; ${pattern}`
     : cronCalendar(pattern.pattern, timeZone, schedule);
+}
+
+/**
+ * The calendar with each due time moved by a fixed part of the window, but not beyond the next due time.
+ * @param windowMs length of the window in milliseconds
+ * @param uid of the EtcdBackupSchedule, from which the part is derived
+ */
+export function spreadCalendar({ latest, next }: Calendar, windowMs: number, uid: string): Calendar {
+  const part = partOf(uid);
+  // Whole seconds, as in the names of EtcdBackups.
+  const moved = (ms: number) => {
+    const mostMs = Math.min(windowMs, (next(ms) ?? Number.POSITIVE_INFINITY) - ms);
+    return ms + Math.floor((part * mostMs) / SECOND_MS) * SECOND_MS;
+  };
+  const movedOf = (ms: number | undefined) => (ms === undefined ? undefined : moved(ms));
+  return {
+    latest(ms) {
+      const last = latest(ms);
+      return last === undefined || moved(last) <= ms ? movedOf(last) : movedOf(latest(last - 1));
+    },
+    next(ms) {
+      const last = latest(ms);
+      return last === undefined || moved(last) <= ms ? movedOf(next(ms)) : moved(last);
+    },
+  };
 }
 
 function everyCalendar(period: string, anchorMs: number): Calendar | string {

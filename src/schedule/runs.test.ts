@@ -49,6 +49,28 @@ describe("with an hourly schedule at noon", () => {
   ])("%s", (_, given, expected) => expect(runsText(given)).toMatchObject(expected)); // biome-ignore format: a table
 });
 
+describe("with spec.startWindow: 30m, of which this schedule waits 21 minutes and 59 seconds", () => {
+  const spec = { startWindow: "30m" };
+  const WAIT = 21 * MINUTE + 59_000;
+  const minutes = (ms: number) => ms / MINUTE;
+  const status = (atMs: number, more: object = {}) => ({ ...last(atMs), counted: { schedule: "@hourly", timeZone: "UTC", startWindow: "30m", since: rfc3339(MADE_MS), ...more } }); // biome-ignore format: a line
+  const failed = run(NOW + WAIT, { failed: "NoQuorum" });
+
+  test.each<[string, Parameters<typeof schedule>[0], Partial<ReturnType<typeof runsText>>]>([
+    ["the noon run is not due before", { spec, status: status(NOW - HOUR + WAIT), atMs: NOW + WAIT - 1 }, { due: undefined, next: minutes(WAIT) }],
+    ["the noon run is due then", { spec, status: status(NOW - HOUR + WAIT), atMs: NOW + WAIT }, { due: minutes(WAIT), next: minutes(HOUR + WAIT) }],
+    ["the noon run is made once", { spec, status: status(NOW + WAIT), atMs: NOW + WAIT }, { last: minutes(WAIT), due: undefined, next: minutes(HOUR + WAIT) }],
+    ["the deadline counts from then", { spec: { ...spec, startingDeadlineSeconds: 60 }, status: status(NOW - HOUR + WAIT), atMs: NOW + WAIT + MINUTE }, { due: minutes(WAIT), missed: undefined }],
+    ["a later start is missed", { spec: { ...spec, startingDeadlineSeconds: 60 }, status: status(NOW - HOUR + WAIT), atMs: NOW + WAIT + MINUTE + 1 }, { due: undefined, missed: minutes(WAIT) }],
+    ["a failed run is repeated until the next start", { spec, status: status(NOW + WAIT), backups: [failed], atMs: NOW + WAIT + 20 * MINUTE }, { due: minutes(WAIT + 10 * MINUTE), next: minutes(HOUR + WAIT) }],
+    ["a failed run is not repeated after the next start", { spec, status: status(NOW + WAIT), backups: [run(NOW + WAIT, { failed: "NoQuorum", endedMs: NOW + WAIT + 40 * MINUTE })], atMs: NOW + WAIT + 59 * MINUTE }, { due: undefined, next: minutes(HOUR + WAIT) }],
+    ["the first run of spec.immediate is at once", { spec: { ...spec, immediate: true, schedule: "0 0 1 2 *" }, status: counted({}, { counted: { schedule: "0 0 1 2 *", timeZone: "UTC", startWindow: "30m", since: rfc3339(MADE_MS) } }) }, { due: SINCE }],
+    ["nothing is due until a new window is recorded", { spec, status: last(NOW - HOUR), atMs: NOW + WAIT }, { due: undefined, since: undefined }],
+    ["nothing is due until another window is recorded", { spec, status: status(NOW - HOUR, { startWindow: "1h" }), atMs: NOW + WAIT }, { due: undefined, since: undefined }],
+    ["nothing is due until it is recorded that the window was removed", { status: status(NOW - HOUR) }, { due: undefined, since: undefined }],
+  ])("%s", (_, given, expected) => expect(runsText(given)).toMatchObject(expected)); // biome-ignore format: a table
+});
+
 describe("with spec.immediate", () => {
   const spec = { immediate: true, schedule: "0 0 1 1 *" };
   const status = counted(spec);

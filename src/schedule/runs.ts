@@ -1,7 +1,8 @@
+import { millisecondsOf } from "#api/duration.ts";
 import { dueTimeOf, scheduledBackupName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { type Calendar, calendarOf } from "#schedule/cron.ts";
+import { type Calendar, calendarOf, spreadCalendar } from "#schedule/cron.ts";
 import { repeatAtMs } from "#schedule/retries.ts";
 import { AHEAD_MS, isClusterAsleep, isDeleting, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
@@ -45,11 +46,20 @@ const CALENDARS = new WeakMap<EtcdBackupSchedule, Calendar | string>();
 /** Cache by snapshot. */
 const RUNS = new WeakMap<Seen, Runs>();
 
-/** Calendar of the schedule. @returns a sentence when the spec is invalid */
+/** Calendar of the schedule: its due times are those at which backups start. @returns a sentence when the spec is invalid */
 export function calendarFor({ schedule }: Pick<Seen, "schedule">): Calendar | string {
-  const calendar = CALENDARS.get(schedule) ?? calendarOf(schedule.spec, madeAtMs(schedule));
+  const calendar = CALENDARS.get(schedule) ?? spreadFor(schedule);
   CALENDARS.set(schedule, calendar);
   return calendar;
+}
+
+function spreadFor(schedule: EtcdBackupSchedule): Calendar | string {
+  const { metadata, spec } = schedule;
+  const calendar = calendarOf(spec, madeAtMs(schedule));
+  const windowMs = millisecondsOf(spec.startWindow ?? "");
+  return typeof calendar === "string" || windowMs === undefined
+    ? calendar
+    : spreadCalendar(calendar, windowMs, metadata.uid);
 }
 
 /** Past, due and next runs. */
@@ -161,7 +171,8 @@ function sinceOf({ schedule, takenAtMs }: Seen): number | undefined {
   const { spec, status } = schedule;
   const { counted } = status ?? {};
   if (spec.suspend || counted === undefined) return undefined;
-  if (counted.schedule !== spec.schedule || counted.timeZone !== spec.timeZone) return undefined;
+  const isSame = (field: "schedule" | "timeZone" | "startWindow") => counted[field] === spec[field];
+  if (!isSame("schedule") || !isSame("timeZone") || !isSame("startWindow")) return undefined;
   const sinceMs = Date.parse(counted.since);
   return sinceMs <= takenAtMs + AHEAD_MS ? sinceMs : undefined;
 }

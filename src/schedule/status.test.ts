@@ -179,6 +179,14 @@ describe("the status records", () => {
     expect(zone.counted).toEqual({ schedule: "@hourly", timeZone: "Europe/Berlin", since: rfc3339(NOW) });
   });
 
+  test("the window of the starts, and the start as the next due time", () => {
+    const window = statusOf(schedule({ status: STATUS, spec: { startWindow: "30m" } }));
+    expect(window.counted).toEqual({ schedule: "@hourly", timeZone: "UTC", startWindow: "30m", since: rfc3339(NOW) });
+    const next = statusOf(schedule({ status: { ...STATUS, ...window }, spec: { startWindow: "30m" } }));
+    expect(next.nextScheduleTime).toBe("2026-01-01T12:21:59Z");
+    expect(next.conditions?.find(({ type }) => type === "Ready")?.message).toContain("due at 2026-01-01T12:21:59Z");
+  });
+
   test("no start of counting while the schedule is suspended or invalid", () => {
     const suspended = statusOf(schedule({ status: STATUS, spec: { suspend: true } }));
     expect(suspended).not.toHaveProperty("counted");

@@ -36,10 +36,12 @@ export const failingStatus: Failing<EtcdBackupSchedule, EtcdBackupScheduleStatus
 
 /** Spec and start for counting due times. */
 function countedOf(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "counted"> {
-  const { schedule, timeZone, suspend } = snapshot.schedule.spec;
+  const { schedule, timeZone, startWindow, suspend } = snapshot.schedule.spec;
   if (suspend || typeof calendarFor(snapshot) === "string") return {};
   const sinceMs = runsOf(snapshot).sinceMs ?? newSinceMs(snapshot);
-  return { counted: { schedule, timeZone, since: rfc3339(sinceMs) } };
+  return {
+    counted: { schedule, timeZone, ...(startWindow === undefined ? {} : { startWindow }), since: rfc3339(sinceMs) },
+  };
 }
 
 /** State of the archive; empty before its first report. */

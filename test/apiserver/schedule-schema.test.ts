@@ -52,6 +52,16 @@ test("an archive gets every default", async () => {
   expect((await made(with_({ archive: {} }))).spec.archive).toEqual({ maxAge: "10s", keepFor: "7d" });
 });
 
+test.each(["1m", "30m", "1h30m", "24h"])("a window of the starts may be %s", async (startWindow) => {
+  expect((await made(with_({ startWindow }))).spec.startWindow).toBe(startWindow);
+});
+
+test.each(["59s", "24h1m", "-30m", "1d", "30", ""])("a window of the starts must not be %s", async (startWindow) => {
+  const refusal = await made(with_({ startWindow })).then(() => "it was accepted", String);
+  expect(refusal).toContain(`spec.startWindow`);
+  expect(refusal).toContain(`it is ${startWindow}; it must be a duration from 1m to 24h`);
+});
+
 const GOOD = [
   "0 3 * * *",
   "*/15 8-18 * * MON-FRI",

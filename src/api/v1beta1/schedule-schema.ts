@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { annotationsSchema, labelsSchema } from "#api/common-schema.ts";
+import { annotationsSchema, durationSchema, labelsSchema } from "#api/common-schema.ts";
 import { scheduleSchema } from "#api/schedule-text-schema.ts";
 import { archiveSchema, backupFieldsSchema } from "#api/v1beta1/backup-schema.ts";
 import { retentionSchema } from "#api/v1beta1/retention-schema.ts";
@@ -30,6 +30,11 @@ export const scheduleSpecSchema = z
   .object({
     schedule: scheduleSchema,
     timeZone: timeZoneSchema.default("UTC"),
+    startWindow: durationSchema("1m", "24h")
+      .optional()
+      .describe(
+        "Spreads the starts of many schedules over this duration, such as 30m, after the times of `schedule`. Each schedule has a fixed place in it, derived from metadata.uid, and never waits beyond the next time of `schedule`. All due times in the status are those later times, and startingDeadlineSeconds counts from them. Without it backups start exactly on time.",
+      ),
     suspend: z
       .boolean()
       .default(false)

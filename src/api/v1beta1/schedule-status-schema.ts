@@ -44,8 +44,9 @@ export const scheduleStatusSchema = z
       .object({
         schedule: z.string(),
         timeZone: z.string(),
+        startWindow: z.string().optional(),
         since: time.describe(
-          "Backups that were due before this time are not made later. It moves when either is edited, or the schedule is resumed.",
+          "Backups that were due before this time are not made later. It moves when one of these is edited, or the schedule is resumed.",
         ),
       })
       .optional()

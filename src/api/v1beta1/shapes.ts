@@ -2057,6 +2057,10 @@ export const SHAPES = {
     "minLength": 1,
     "maxLength": 64
    },
+   "startWindow": {
+    "type": "string",
+    "maxLength": 32
+   },
    "suspend": {
     "type": "boolean"
    },
