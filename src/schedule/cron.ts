@@ -74,7 +74,7 @@ export function spreadCalendar({ latest, next }: Calendar, windowMs: number, uid
   return {
     latest(ms) {
       const last = latest(ms);
-      return last === undefined || moved(last) <= ms ? movedOf(last) : movedOf(latest(last - 1));
+      return last === undefined || moved(last) <= ms ? movedOf(last) : movedOf(latest(last - SECOND_MS));
     },
     next(ms) {
       const last = latest(ms);

@@ -23,7 +23,8 @@ function conditionTexts(snapshot: ScheduleSnapshot): readonly string[] {
 }
 
 const NONE = "BackupReady False NoBackupYet: no backup has ended yet";
-const NEXT = "Ready True Scheduled: the next backup is due at 2026-01-01T13:00:00Z";
+const ALL_STAY = "; all completed EtcdBackups and their objects stay, since spec has neither retention nor successfulBackupsHistoryLimit"; // biome-ignore format: a line
+const NEXT = `Ready True Scheduled: the next backup is due at 2026-01-01T13:00:00Z${ALL_STAY}`;
 const WAITS =
   "Ready True BackupRunning: a backup was due at 2026-01-01T12:10:00Z, but EtcdBackup nightly-20260101-110000 has not ended";
 const ASLEEP = source({ replicas: 0 }, true);
@@ -42,7 +43,9 @@ describe("conditions BackupReady and Ready show", () => {
     ["the latest good backup", schedule({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
     ["the latest good backup while the next is running", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db", NEXT]],
     ["the latest backup when it has failed", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", NEXT]],
-    ["when a failed run is repeated", schedule({ backups: [run(NOW, { failed: "NoQuorum" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoQuorum: the bucket is full; it is repeated at 2026-01-01T12:10:00Z", "Ready True Scheduled: the next backup is due at 2026-01-01T12:10:00Z"]],
+    ["the next due time alone with a retention", schedule({ spec: { retention: { keepLast: 3 } }, backups: [run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT.replace(ALL_STAY, "")]],
+    ["the next due time alone with a history limit", schedule({ spec: { successfulBackupsHistoryLimit: 3 }, backups: [run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT.replace(ALL_STAY, "")]],
+    ["when a failed run is repeated", schedule({ backups: [run(NOW, { failed: "NoQuorum" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoQuorum: the bucket is full; it is repeated at 2026-01-01T12:10:00Z", `Ready True Scheduled: the next backup is due at 2026-01-01T12:10:00Z${ALL_STAY}`]],
     ["nothing about a repetition when the next run is due at the same time", schedule({ backups: [run(NOW, { failed: "NoQuorum", endedMs: NOW + HOUR / 2 })], atMs: NOW + HOUR / 2 }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoQuorum: the bucket is full", NEXT]],
     ["no next time of a repetition that is due now", schedule({ backups: [run(NOW, { failed: "NoQuorum" }), active], atMs: NOW + HOUR / 6 }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoQuorum: the bucket is full", WAITS]],
     ["a repetition that is running", schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW + HOUR / 6), runs: 4 }), backups: [run(NOW, { failed: "NoQuorum" }), run(NOW + HOUR / 6, { phase: "active" })], atMs: NOW + HOUR / 5 }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoQuorum: the bucket is full", NEXT]],

@@ -39,8 +39,16 @@ export function readyWord(snapshot: ScheduleSnapshot): Word {
     return { isTrue: true, reason: "BackupRunning", message };
   }
   const message =
-    nextMs === undefined ? "the first due time is determined next" : `the next backup is due at ${rfc3339(nextMs)}`;
+    nextMs === undefined
+      ? "the first due time is determined next"
+      : `the next backup is due at ${rfc3339(nextMs)}${unlimitedText(snapshot)}`;
   return { isTrue: true, reason: "Scheduled", message };
+}
+
+/** Clause about a schedule that never deletes a completed EtcdBackup; empty for others. */
+function unlimitedText({ schedule: { spec } }: ScheduleSnapshot): string {
+  if (spec.retention !== undefined || spec.successfulBackupsHistoryLimit !== undefined) return "";
+  return "; all completed EtcdBackups and their objects stay, since spec has neither retention nor successfulBackupsHistoryLimit";
 }
 
 /**

@@ -59,9 +59,26 @@ test.each([
   else expect(warning).toContain(expected);
 });
 
-test("an edit of a schedule gives no warning", async () => {
-  await warningAt({ retention: { keepLast: 3 } });
+test.each([
+  ["with a limit", { retention: { keepLast: 3 } }, { suspend: true }, ""],
+  ["without a limit", {}, { suspend: true }, ""],
+  [
+    "that gets another limit",
+    { retention: { keepLast: 3 } },
+    { retention: null, successfulBackupsHistoryLimit: 3 },
+    "",
+  ],
+  ["that loses its retention", { retention: { keepLast: 3 } }, { retention: null }, ALL_STAY],
+  [
+    "that loses its history limit",
+    { successfulBackupsHistoryLimit: 3 },
+    { successfulBackupsHistoryLimit: null },
+    ALL_STAY,
+  ],
+])("an edit of a schedule %s gives the right warning", async (_, before, spec, expected) => {
+  await warningAt(before);
   const ref = { namespace, name: `s-${count - 1}` };
-  await person.patch(ETCD_BACKUP_SCHEDULES, ref, { spec: { suspend: true } }, { ...OPTIONS, type: "merge" });
-  expect(warnings).toBe("");
+  await person.patch(ETCD_BACKUP_SCHEDULES, ref, { spec }, { ...OPTIONS, type: "merge" });
+  if (expected === "") expect(warnings).toBe("");
+  else expect(warnings).toContain(expected);
 });
