@@ -105,6 +105,26 @@ for (const { verb, after } of repeats) {
   }
 }
 
+describe("a request of any path", () => {
+  test("is repeated as its caller states", async () => {
+    for (const [more, times] of [[{}, 2] as const, [{ repeat: "once" }, 1] as const]) {
+      const { kube, transport, end } = setUp(unavailable, ok);
+      await end(kube.raw("GET", "/version", { ...options, ...more }));
+      expect(transport.requests).toHaveLength(times);
+    }
+  });
+
+  test("refuses an answer beyond the bound of its caller", async () => {
+    const raw = async (mostBytes: number) =>
+      await setUp({ status: 200, body: "1234" }).kube.raw("GET", "/version", { ...options, mostBytes });
+    expect(await raw(4)).toBe("1234");
+    await expect(raw(3)).rejects.toMatchObject({
+      code: "KubeInvalid",
+      message: "GET /version: the answer is longer than 3 bytes",
+    });
+  });
+});
+
 describe("a call", () => {
   test("ends at its deadline and opens new connections, since the network path may be dead", async () => {
     const { kube, clock, transport, observed } = setUp("hangs");

@@ -30,7 +30,7 @@ import type {
 } from "./options.ts";
 import { DEFAULT_REQUESTS_PER_SECOND, limitsFor, type RateLimits, TokenBucket } from "./rate.ts";
 import { Requests } from "./requests.ts";
-import { isWhole, lines, parseEvent, type WatchEvent, withKind } from "./stream.ts";
+import { isWhole, lines, parseEvent, textWithin, type WatchEvent, withKind } from "./stream.ts";
 import { type HttpAnswer, httpTransport, type Transport, TransportError } from "./transport.ts";
 import { Warnings } from "./warnings.ts";
 
@@ -183,7 +183,11 @@ export class KubeClient {
 
   /** Requests any path, such as `/version` or a review. @returns the body as text */
   async raw(method: "GET" | "POST", path: string, options: RawOptions): Promise<string> {
-    return await make(this.#line, this.#requests.raw(method, path, options), (answer) => answer.text());
+    const call = this.#requests.raw(method, path, options);
+    const { mostBytes } = options;
+    return await make(this.#line, call, (answer) =>
+      mostBytes === undefined ? answer.text() : textWithin(answer.chunks(), mostBytes, call.text),
+    );
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Repeat } from "./call.ts";
 import type { Selection } from "./path.ts";
 
 export interface CallOptions {
@@ -71,6 +72,10 @@ export interface ReplaceOptions extends CallOptions {
 export interface RawOptions extends CallOptions {
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Longest answer in bytes, with the error KubeInvalid for a longer one. Default: the bound of every answer. */
+  readonly mostBytes?: number;
+  /** Default: `read` for GET, `once` for POST. */
+  readonly repeat?: Repeat;
 }
 
 export interface ListQuery extends Selection {

@@ -154,7 +154,7 @@ export class Requests {
   }
 
   raw(method: "GET" | "POST", path: string, options: RawOptions): Call {
-    const repeat = method === "GET" ? "read" : "once";
+    const repeat = options.repeat ?? (method === "GET" ? "read" : "once");
     const named = { resource: "", text: `${method} ${path}` };
     return this.#call(named, options, { verb: "raw", method, repeat, path, body: options.body });
   }

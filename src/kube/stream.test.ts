@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { allOf } from "#kit/servers/kube-stream.ts";
 import { PODS } from "./kinds.ts";
-import { lines, MAX_LINE_BYTES, parseEvent } from "./stream.ts";
+import { lines, MAX_LINE_BYTES, parseEvent, textWithin } from "./stream.ts";
 
 async function* chunksOf(...chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield await Promise.resolve(chunk);
@@ -51,6 +51,20 @@ test("a line that is too long fails before all of it is in memory", async () => 
 });
 
 const metadata = { name: "x", namespace: "default", uid: "u", resourceVersion: "7" };
+test("a body is read up to its bound, and an endless one fails at the bound", async () => {
+  const chunks = [Buffer.from("ab"), Buffer.from("\u00fc")];
+  expect(await textWithin(chunksOf(...chunks), 4, "get")).toBe("ab\u00fc");
+  let sent = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (; ; sent++) yield await Promise.resolve(Buffer.from("ab"));
+  }
+  await expect(textWithin(endless(), 4, "get")).rejects.toMatchObject({
+    code: "KubeInvalid",
+    message: "get: the answer is longer than 4 bytes",
+  });
+  expect(sent).toBe(2);
+});
+
 test("watch events have kind and version, and bookmarks have whether the initial state is complete", () => {
   const read = (event: object) => parseEvent(JSON.stringify(event), PODS, "watch pods");
   expect(read({ type: "ADDED", object: { metadata } })).toEqual({

@@ -46,6 +46,19 @@ export async function* lines(chunks: AsyncIterable<Uint8Array>, call: string): A
   if (size > 0) throw new OperatorError("KubeUnavailable", `${call}: the stream ended within an event`);
 }
 
+/** The whole body as text. @throws OperatorError KubeInvalid when it is longer than so many bytes */
+export async function textWithin(chunks: AsyncIterable<Uint8Array>, mostBytes: number, call: string): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > mostBytes)
+      throw new OperatorError("KubeInvalid", `${call}: the answer is longer than ${mostBytes} bytes`);
+    parts.push(chunk);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
 /**
  * Parses one line of a watch.
  * @throws OperatorError by the Status of an ERROR event; KubeInvalid when the line is not an event
