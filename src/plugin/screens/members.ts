@@ -5,7 +5,7 @@ import { type Line, type Piece, table, withoutEmptyColumns } from "../lines.ts";
 import { type ClusterPicture, those } from "../picture.ts";
 
 /** Most members with a line. etcd advises at most seven; only hostile or broken objects list more. */
-const MOST_MEMBERS = 9;
+export const MOST_MEMBERS = 9;
 
 const ROLES: Readonly<Record<string, string>> = { Leader: "leader", Voter: "follower", Learner: "learner" };
 
@@ -26,7 +26,7 @@ export function membersTable({ cluster, peers, pods, nowMs }: ClusterPicture): r
     ];
     return [
       name,
-      ROLES[textAt(member, "role")] ?? textAt(member, "role"),
+      roleText(textAt(member, "role")),
       textAt(member, "id"),
       textAt(member, "version"),
       healthCell(textAt(member, "health")),
@@ -41,6 +41,11 @@ export function membersTable({ cluster, peers, pods, nowMs }: ClusterPicture): r
   const lines = table(withoutEmptyColumns([titles.map((text): Piece => ({ text, tone: "dim" })), ...rows]));
   const left = members.length - rows.length;
   return left > 0 ? [...lines, [`and ${left} more members`]] : lines;
+}
+
+/** A member's role in the status, as it is shown. */
+export function roleText(role: string): string {
+  return (Object.hasOwn(ROLES, role) ? ROLES[role] : undefined) ?? role;
 }
 
 function healthCell(health: string): Piece {

@@ -296,6 +296,7 @@ test.each([
   "x",
   [],
   { status: 7 },
+  { status: { members: [{ name: "x", role: "constructor" }] } },
   { metadata: [], spec: null, status: { members: [1, null, {}], conditions: "x" } },
 ])("an object of an unknown shape gives a screen: %j", (object) => {
   const picture = { ...PICTURES.healthy!, cluster: object as unknown as Values };
