@@ -234,7 +234,7 @@ function pluginPage(): string {
   );
   return page(
     "Commands of kubectl etcd",
-    "The rights are those in the namespace of the cluster. What is marked *more* adds to the answer; without it the answer states what could not be read. No command but `shell` uses pods/exec, none uses pods/portforward, and none reads a Secret.",
+    "The rights are those in the namespace of the cluster. What is marked *more* adds to the answer; without it the answer states what could not be read. Only `shell` and `leader` use pods/exec, and only `check` uses pods/proxy, which the operator's ClusterRoles do not contain. None uses pods/portforward, and none reads a Secret.",
     table(["command", "what it does", "rights that it needs"], rows),
     "## Flags",
     table(["command", "flag", "what it does"], flags),

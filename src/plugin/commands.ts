@@ -92,6 +92,13 @@ export const COMMANDS: readonly Command[] = [
     rights: ["get etcdclusters", "more: list events"],
   },
   {
+    name: "check",
+    what: "whether disks and network are fast enough for etcd",
+    arguments: [cluster],
+    flags: [{ name: "for", takes: "text", value: "TIME", what: "how long, such as 1m; default: 10s" }, output],
+    rights: ["get etcdclusters, list pods, get pods/proxy"],
+  },
+  {
     name: "version",
     what: "the releases of plugin, operator and API, and whether they fit",
     arguments: [],

@@ -4,6 +4,7 @@ import { type Connection, connect } from "./connect.ts";
 import type { Context, Run } from "./context.ts";
 import { commandHelp, helpText } from "./help.ts";
 import { backup, binding, certificate, pause, restart, restore, resume, schedule, undelete } from "./run/act.ts";
+import { check } from "./run/check.ts";
 import { completion, completions } from "./run/complete.ts";
 import { logs } from "./run/logs.ts";
 import { list, status, version, why } from "./run/look.ts";
@@ -21,7 +22,7 @@ declare const PLUGIN_VERSION: string | undefined;
 const VERSION = typeof PLUGIN_VERSION === "string" ? PLUGIN_VERSION : "0.0.0-source";
 
 const RUNS: Readonly<Record<string, Run>> = {
-  ...{ list, status, why, version, plan, restart, backup, restore, schedule, undelete, pause, resume },
+  ...{ list, status, why, check, version, plan, restart, backup, restore, schedule, undelete, pause, resume },
   ...{ binding, certificate, leader, logs, report, shell, completion },
 };
 

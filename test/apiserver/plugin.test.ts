@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { DRY_RUN_ANNOTATION, PAUSED_ANNOTATION } from "#api/names.ts";
+import { DRY_RUN_ANNOTATION, memberLabels, PAUSED_ANNOTATION } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
@@ -139,6 +139,36 @@ test("with the right to clusters alone, status shows the cluster and what it cou
   expect(report.code).toBe(0);
   const missing = await textIn("poor.tgz", "report/missing.txt");
   expect(missing).toMatch(/^etcdpeers: .*\n[\s\S]*^pods: .*cannot list/m);
+});
+
+test("check without the right to reach pods names it", async () => {
+  for (const n of [0, 1, 2]) {
+    const metadata = { namespace: NAMESPACE, name: `well-pod-${n}`, labels: memberLabels("well", `my-etcd-${n}`) };
+    const spec = { containers: [{ name: "etcd", image: "etcd" }] };
+    await install(admin, { apiVersion: "v1", kind: "Pod", metadata, spec } as never);
+  }
+  const { code, out, err } = await run("visitor", "check", "well", "--for", "1s");
+  expect([code, out]).toEqual([3, ""]);
+  expect(err).toMatch(/^The pods of EtcdCluster well cannot be read: .*cannot list resource "pods"/);
+  const rules = [{ apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] }];
+  const metadata = { namespace: NAMESPACE, name: "pods-only" };
+  await install(admin, { apiVersion: `${RBAC}/v1`, kind: "Role", metadata, rules });
+  const roleRef = { apiGroup: RBAC, kind: "Role", name: metadata.name };
+  const subjects = [{ apiGroup: RBAC, kind: "User", name: "visitor" }];
+  await install(admin, { apiVersion: `${RBAC}/v1`, kind: "RoleBinding", metadata, roleRef, subjects });
+  await vi.waitFor(
+    async () => {
+      const refused = await run("visitor", "check", "well", "--for", "1s");
+      expect([refused.code, refused.err]).toEqual([3, ""]);
+      const text = refused.out.replaceAll("\n  ", " ");
+      expect(text).toContain("my-etcd-2: the right get pods/proxy in namespace shop is missing.");
+    },
+    { timeout: 30_000 },
+  );
+  const unreachable = await run("admin", "check", "well", "--for", "1s");
+  expect([unreachable.code, unreachable.err]).toEqual([3, ""]);
+  expect(unreachable.out).toContain("! No metrics of my-etcd-0");
+  expect(unreachable.out).not.toContain("pods/proxy");
 });
 
 function textIn(file: string, entry: string): Promise<string> {

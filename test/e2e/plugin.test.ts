@@ -72,6 +72,8 @@ test.concurrent("status, logs, shell, plan, restart and report of a healthy clus
     err: "my-etcd-7 cannot lead my-etcd: in its status the member is missing; it must be a Voter and Healthy.\n",
   });
 
+  await checkDisks(name);
+
   const plan = await plugin(name, "plan", "my-etcd", "--replicas", "5");
   expect([plan.code, plan.err]).toEqual([0, ""]);
   expect(plan.out).toMatch(/^Done: [\s\S]*steps:\n1\. /);
@@ -95,6 +97,27 @@ test.concurrent("status, logs, shell, plan, restart and report of a healthy clus
   for (const pod of stdout.trim().split("\n"))
     expect(listed).toContain(`report/logs/${pod.slice("pod/".length)}/etcd.log`);
 });
+
+/** Whether the disks of this machine are fast enough is open. That each member and each peer is measured is not. */
+async function checkDisks(namespace: string): Promise<void> {
+  const load = plugin(namespace, "shell", "my-etcd", "--", "check", "perf", "--load=s");
+  const { out, err } = await plugin(namespace, "check", "my-etcd", "--for", "45s", "-o", "json");
+  expect(err).toBe("");
+  const { state, members, findings } = JSON.parse(out);
+  expect(findings.filter(({ kind }: { kind: string }) => kind === "unread" || kind === "too-few")).toEqual([]);
+  expect(["well", "degraded"]).toContain(state);
+  const names = [0, 1, 2].map((n) => `my-etcd-${n}`);
+  expect(members.map((each: { name: string }) => each.name)).toEqual(names);
+  for (const { name, fsync, commit, roundTrips } of members) {
+    expect([name, fsync.basis, commit.basis]).toEqual([name, "window", "window"]);
+    expect(Object.keys(roundTrips)).toEqual(names.filter((each) => each !== name));
+  }
+  await load;
+  const screen = await plugin(namespace, "check", "my-etcd", "--for", "1s");
+  expect(screen.code).toBeLessThan(3);
+  expect(screen.out).toMatch(/^my-etcd {2}(well|degraded) {2}.*3 of 3 members measured for 1 s\nmember /);
+  expect(screen.out).toMatch(/^from -0 .* ms/m);
+}
 
 async function podUid(namespace: string, member: string): Promise<string> {
   const selector = `etcd.improbable.io/peer-name=${member}`;

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { ETCD_REPOSITORY } from "#api/names.ts";
+import { ETCD_REPOSITORY, GROUP } from "#api/names.ts";
 import { chartFiles } from "../../scripts/chart/chart.ts";
 import { DEFINITIONS_POLICY } from "../../scripts/definitions-policy.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import { peopleRoles } from "../../scripts/people-roles.ts";
 
 const MIRRORS = ["registry.example/etcd", "localhost:5000/etcd"] as const;
 
@@ -73,4 +74,9 @@ describe("the chart's schema of values", () => {
       expect(properties[list].uniqueItems).toBe(true);
     },
   );
+});
+
+test("the ClusterRoles for people contain the operator's kinds only, so not pods/proxy", () => {
+  const rules = peopleRoles().flatMap((role) => role.rules as { apiGroups: string[] }[]);
+  expect(new Set(rules.flatMap(({ apiGroups }) => apiGroups))).toEqual(new Set([GROUP]));
 });

@@ -140,7 +140,7 @@ async function annotate(context: Context, annotations: Values): Promise<void> {
 }
 
 /** @throws OperatorError when the object does not exist or cannot be read */
-async function must(context: Context, kind: AnyResource, name: string): Promise<Values> {
+export async function must(context: Context, kind: AnyResource, name: string): Promise<Values> {
   const { client, namespace } = context.connect();
   const found = await new Reader(client, context.signal).one(kind, { namespace, name });
   if (found.is === "present") return found.value;

@@ -19,7 +19,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_4
 /** Logs of all members, merged by time. Reads only the container of etcd, so sidecars are left out. */
 export const logs: Run = async (context) => {
   const isFollowing = context.input.given.has("follow");
-  const since = secondsIn(context.input.texts.since);
+  const since = secondsIn("since", context.input.texts.since);
   /** Time of the last line that was shown, by pod. */
   const shownTo = new Map<string, string>();
   do {
@@ -76,12 +76,12 @@ function memberOf({ metadata }: Pod): string {
   return clean(metadata.labels?.[PEER_LABEL] ?? metadata.name, 60);
 }
 
-/** Seconds in a text such as 90s, 10m or 2h. @throws UsageError */
-export function secondsIn(text: string | undefined): number | undefined {
+/** Seconds in the value of a flag, such as 90s, 10m or 2h. @throws UsageError that names the flag */
+export function secondsIn(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const seconds = Number(count) * (UNITS[unit ?? ""] ?? 0);
   if (!(seconds > 0))
-    throw new UsageError(`--since is ${JSON.stringify(clean(text, 60))}; it must be a time such as 90s, 10m or 2h.`);
+    throw new UsageError(`--${flag} is ${JSON.stringify(clean(text, 60))}; it must be a time such as 90s, 10m or 2h.`);
   return seconds;
 }
