@@ -14,8 +14,8 @@ import { median, print, rounded, say } from "./figure.ts";
 // Speed and memory of a backup by the agent, which is bundled as for the image. The kernel reports its peak memory. The
 // backup is compared with one by hand: `etcdctl snapshot save` to a file, then an upload with the same client. The two
 // take turns, and the order alternates. Each backup is then restored as by a restore's pod. The agent fetches it,
-// etcdutl makes a data directory of it, and the agent moves that to its place. etcdutl alone, on the stored file, is the
-// comparison. At last a backup runs while a client writes, which shows how long writes stall.
+// etcdutl makes a data directory of it, and the agent moves that to its place. A restore is compared with etcdutl alone,
+// on the stored file. At last a backup runs while a client writes, which shows how long writes stall.
 
 const VERSION = "3.6.16";
 const ROUNDS = 3;

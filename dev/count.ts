@@ -140,8 +140,8 @@ function countOfFile({ name, startTime, endTime, status, message, assertionResul
 }
 
 /**
- * Most characters of an error in the list of failures, from its start and from its end: a failed command is named
- * first and says why last. vitest's own output has all of it.
+ * How many characters of a long error the list of failures has. The start names a failed command, and the end has its
+ * output. vitest's own output has all of it.
  */
 const SHOWN = { start: 150, end: 250 };
 

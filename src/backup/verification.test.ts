@@ -42,7 +42,7 @@ function since(ms: number, of: BackupSnapshot): BackupSnapshot {
   return { ...of, backup: { ...of.backup, status: { ...of.backup.status, verification: { startTime } } } };
 }
 
-/** A pod whose etcd has ended for this reason, and runs again. */
+/** A pod in which etcd has ended for this reason, and runs again. */
 function withEndedEtcd(reason: string, exitCode: number): BackupSnapshot {
   const {
     job,

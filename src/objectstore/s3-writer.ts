@@ -25,6 +25,12 @@ const MOST_PARTS = 9_500;
 /** Amazon advises to abort an upload more than once, and may confirm each abort. */
 const MOST_ABORTS = 3;
 
+/**
+ * Time limit for ending other uploads, in milliseconds. It is spent between object and manifest: if larger, another
+ * attempt takes the object for one without a manifest (BETWEEN_WRITES_MS in src/agent/stored.ts).
+ */
+const END_OTHERS_MS = 5_000;
+
 /** Maximum number of unfinished uploads that are aborted. A Job has five pods, and each may leave a few. */
 const MOST_ENDED = 20;
 
@@ -134,7 +140,7 @@ export class S3Writer implements Writer {
   async endOthers(signal: AbortSignal): Promise<void> {
     const { Bucket, Key } = this.#object;
     try {
-      await this.#requests.once(this.#what, this.#requests.patience.answerMs, signal, async (abortSignal) => {
+      await this.#requests.once(this.#what, END_OTHERS_MS, signal, async (abortSignal) => {
         const list = new ListMultipartUploadsCommand({ Bucket, Prefix: Key, MaxUploads: MOST_ENDED });
         const { Uploads = [] } = await this.#client.send(list, { abortSignal });
         for (const { UploadId } of Uploads.filter((each) => each.Key === Key))

@@ -12,14 +12,14 @@ import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versityg
 import { etcdTool } from "#kit/snapshots/backup.ts";
 import type { KubeList, Pod } from "#kube/kinds.ts";
 
-// A gigabyte is backed up to a store that is slow, and to one that goes away for two minutes, while clients write. The
-// cluster has one member, so that the member that sends the snapshot is the one that takes the writes.
+// A gigabyte is backed up while clients write: to a slow store, and to one that is away for two minutes. The cluster has
+// one member, which sends the snapshot and takes the writes.
 
 /** This machine's address as pods see it: the first node's gateway. */
 const HERE = "10.88.1.1";
 const MEGABYTES = 1_100;
 const SLOW_BYTES_PER_SECOND = 5_000_000;
-/** Sent bytes after which the store goes away. */
+/** How many bytes are sent before the store is away. */
 const MID_STREAM = 300_000_000;
 const AWAY_MS = 120_000;
 /** Enough for the data at the slow rate, on a busy machine. */
@@ -88,7 +88,7 @@ test("a store that is away for two minutes costs no attempt and disturbs no clie
   timeout: STORED_MS,
 }, async () => {
   const before = way.sentBytes;
-  // Slow enough that the store is certainly in the middle of the data when it goes away.
+  // Slow enough that the store certainly lacks a part of the data when it leaves.
   way.slowTo(10 * SLOW_BYTES_PER_SECOND);
   const felt = await cluster.feltDuring("a store that is away", async () => {
     await backUp("away");

@@ -22,8 +22,8 @@ import { run } from "#dev/run.ts";
 export const instance = needInstance(TEST_INSTANCE);
 
 /**
- * While other tests run, a request may take longer than etcdctl's five seconds, and a login, for which etcd hashes a
- * password, longer than its two seconds. The timeout of the connection bounds the login.
+ * While other tests run, etcdctl's limits are too short: five seconds for a request, and two for a login, for which etcd
+ * hashes a password. `--dial-timeout` limits the login.
  */
 export const PATIENT_ETCDCTL = ["etcdctl", "--dial-timeout=30s", "--command-timeout=30s"] as const;
 
