@@ -331,12 +331,12 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "an initial member that never started may restart with a terminating claim",
+      name: "a voter that etcd does not list as started may not restart with a terminating claim: it may have served clients",
       given: begin(cluster({ down: ["my-etcd-1"] }))
         .apply(withStraggler, { started: false })
         .apply(withDyingClaims, "my-etcd-2").snapshot,
       step: restarting(settled, "my-etcd-2"),
-      is: "allowed",
+      is: "forbidden",
     },
     {
       name: "a cluster may not sleep when two of three claims are terminating",

@@ -1,6 +1,6 @@
 import { isToSleep } from "#api/sleep.ts";
 import { claimOf } from "#cluster/members/listed-members.ts";
-import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { type KnownMember, ownVoters, spareVoters, votersOf } from "./members.ts";
 
 // A claim with a deletion timestamp exists, with its data, until its pod ends (finalizer kubernetes.io/pvc-protection).
@@ -77,11 +77,11 @@ export function hasDyingClaim(snapshot: ClusterSnapshot, member: KnownMember): b
 }
 
 /**
- * Whether an initial member without a record may have run, and served clients, while the operator was down. Then its
- * claim has a volume that is not known to be empty. No decision relies on its data.
+ * Whether a voter that etcd does not list as started may have run, and served clients: while the operator was down, or
+ * a moment ago. Then its claim has a volume that is not known to be empty. No decision relies on its data.
  */
 function mayHaveRun(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  if (!isForming(snapshot) || member.data.isLost) return false;
+  if (member.data.isLost) return false;
   return claimOf(snapshot, member)?.spec?.volumeName !== undefined;
 }
 
