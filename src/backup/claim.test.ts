@@ -8,7 +8,7 @@ import {
 } from "#api/names.ts";
 import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { available, backup, destinationClaim, ON_VOLUME } from "#kit/snapshots/etcd-backup.ts";
+import { available, BUSY, backup, destinationClaim, ON_VOLUME } from "#kit/snapshots/etcd-backup.ts";
 
 const FIELD = "spec.destination.volume.claimName is backups";
 const MARK = { [BACKUP_DESTINATION_LABEL]: "true" };
@@ -50,6 +50,13 @@ test("a claim without labels is not a destination until a user labels it", () =>
 
 test("a labelled claim can be a destination, and a bucket needs no claim", () => {
   expect(lackOfClaim(on({ claim: destinationClaim() }))).toBeUndefined();
+  // It is not read while the backup waits for others. A check of a stored backup reads it.
+  expect(lackOfClaim(on({ running: BUSY }))).toBeUndefined();
+  expect(lackOfClaim(on({ running: { ...BUSY, all: 0, inNamespace: 0 } }))?.reason).toBe("ClaimNotAllowed");
+  expect(lackOfClaim(on({ claim: destinationClaim({ a: "b" }), running: BUSY }))?.reason).toBe("ClaimNotAllowed");
+  const { backup: waiting } = on({ running: BUSY });
+  const checked = { ...waiting, status: { phase: "Completed" as const } };
+  expect(lackOfClaim(on({ backup: checked, running: BUSY }))?.reason).toBe("ClaimNotAllowed");
   const bucket = backup({ stage: "new", with: { namesake: available() } });
   expect([memberClaimText(bucket), lackOfClaim(bucket)]).toEqual([undefined, undefined]);
 });

@@ -14,6 +14,7 @@ function isChecked(backup: EtcdBackup, ...others: readonly EtcdBackup[]): boolea
 }
 
 const [first, second, third] = [0, 1, 2].map((n) => run(NOW + n * HOUR)) as [EtcdBackup, EtcdBackup, EtcdBackup];
+const gone = (hours: number) => run(NOW + hours * HOUR, { missing: "NoSuchObject" });
 const unlabelled = { ...first, metadata: { ...first.metadata, labels: {} } };
 const sameSecond = (name: string) => run(NOW, { metadata: { name } });
 
@@ -25,7 +26,9 @@ test.each<[string, EtcdBackup, readonly EtcdBackup[], boolean]>([
   ["a newer backup that has failed does not count", first, [second, run(NOW + HOUR, { phase: "Failed" })], true],
   ["a newer backup that runs does not count", first, [second, run(NOW + HOUR, { phase: "active" })], true],
   ["a newer backup that is being deleted does not count", first, [second, run(NOW + HOUR, { deleting: true })], true],
-  ["a newer backup with a missing object counts", first, [second, run(NOW + HOUR, { missing: "NoSuchObject" })], false],
+  ["a newer backup with a missing object takes no place", first, [second, gone(1)], true],
+  ["the sixth newest is not checked, although all newer ones are missing", first, [1, 2, 3, 4, 5].map(gone), false],
+  ["the fifth newest is checked when all newer ones are missing", first, [1, 2, 3, 4].map(gone), true],
   ["a failed backup is not checked", run(NOW, { phase: "Failed" }), [], false],
   ["a backup that is being deleted is not checked", run(NOW, { deleting: true }), [], false],
   ["a backup of no schedule is not checked", unlabelled, [], false],

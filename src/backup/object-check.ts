@@ -39,17 +39,19 @@ const GONE = ["NoSuchObject", "SnapshotCorrupt", "NoSuchBucket"] as const satisf
 
 /**
  * Whether the check of the day must still be made. Each schedule has its own time of the day, so that checks are spread
- * over the day. With one time for all backups of a schedule, frequent backups do not cause more checks.
+ * over the day. All backups of a schedule share that time, so that frequent backups cause no more checks.
  */
 export function isCheckDue(snapshot: Pick<BackupSnapshot, "backup" | "takenAtMs" | "isNewest">): boolean {
   const { metadata, status } = snapshot.backup;
   if (!snapshot.isNewest || status?.phase !== "Completed" || isDeleting(snapshot)) return false;
   const atMs = Math.round(DAY_MS * partOf(`${metadata.namespace}/${metadata.labels?.[SCHEDULE_LABEL]}`));
   const dueMs = Math.floor((snapshot.takenAtMs - atMs) / DAY_MS) * DAY_MS + atMs;
-  return !(Date.parse(status.objectCheck?.time ?? status.completionTime ?? "") >= dueMs);
+  const lastMs = Date.parse(status.objectCheck?.time ?? status.completionTime ?? "");
+  // A later time was recorded by a wrong clock.
+  return !(lastMs >= dueMs && lastMs <= snapshot.takenAtMs + DAY_MS);
 }
 
-/** Why no Job can be created for the check; `undefined` when one can. A check with a Job of its own needs no other. */
+/** Why no Job can be created for the check; `undefined` when one can. Any Job of that name prevents it. */
 export function lackOfCheck(snapshot: BackupSnapshot): Lack | undefined {
   const { checking, agentImage } = snapshot;
   if (checking !== undefined)
@@ -77,7 +79,10 @@ export function checkOutcomeOf(snapshot: BackupSnapshot): CheckOutcome | undefin
   const state = stateOf(own);
   if (state === "active") {
     if (snapshot.takenAtMs - Date.parse(creationTimestamp) < CHECK_WITHIN_MS) return undefined;
-    const { reason, message } = troubleOf(snapshot, own) ?? { reason: "PodPending", message: "its pod does not end" };
+    const { reason, message } = troubleOf(snapshot, own) ?? {
+      reason: "DeadlineExceeded",
+      message: `the pod of Job ${own.job.metadata.name} has not ended within half an hour`,
+    };
     return { status: "Unknown", reason, message, jobUID };
   }
   if (isReportDue(snapshot, own)) return undefined;

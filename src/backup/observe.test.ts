@@ -31,6 +31,8 @@ const answer = { phase: "Copying", bytesRead: 1, bytesStored: 1, bytesExpected: 
 interface World {
   readonly snapshot?: BackupSnapshot;
   readonly pods?: readonly Pod[];
+  /** Claims of members. */
+  readonly claims?: readonly KubeObject[];
   /** Events on the API server. */
   readonly list?: () => Promise<unknown>;
   /** Claim on the API server; default: none. */
@@ -53,6 +55,7 @@ async function look(world: World = {}) {
   const reads = {
     backups: view([its]),
     clusters: view([cluster().cluster]),
+    claims: view(world.claims ?? []),
     jobs: view([taking?.job, removing?.job, verifying?.job, checking?.job]),
     pods: view(world.pods ?? [...(taking?.pods ?? []), ...(removing?.pods ?? []), ...(checking?.pods ?? [])]),
     kube: {
@@ -128,6 +131,8 @@ test("the destination claim is read from the API server when the backup may need
   expect((await look({ snapshot: onVolume("c-0") })).seen?.claim).toBeUndefined();
   expect(await read(onVolume("c-0"), 9)).toBeUndefined(); // other backups run first
   expect(await read(onVolume("c-0", "running"))).toBeUndefined();
+  const members = await look({ snapshot: onVolume("c-0", "running"), claims: [its], find });
+  expect(members.seen?.claim).toBe(its); // The pod may not have mounted it yet.
   const ended = onVolume("c-0");
   expect(await read({ ...ended, backup: { ...ended.backup, status: { phase: "Completed" } } })).toBeUndefined();
   expect(await read(backup({ stage: "new" }))).toBeUndefined();

@@ -32,6 +32,7 @@ export const SOURCE_INDEX = "source";
 export interface BackupReads {
   readonly backups: CacheView<EtcdBackup>;
   readonly clusters: CacheView<EtcdCluster>;
+  readonly claims: CacheView<PersistentVolumeClaim>;
   readonly jobs: CacheView<Job>;
   readonly pods: CacheView<Pod>;
   /**
@@ -143,21 +144,23 @@ function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): E
   return cluster === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name: cluster.name });
 }
 
-/** The claim, from the API server: caches have only claims of members. It is read when a Job may be created next. */
+/**
+ * The claim, from the API server when a Job may be created next. Otherwise from the cache, which has only claims of
+ * members: a pod that still waits for its claim must not get one of these.
+ */
 async function claimOf(
-  { kube }: BackupReads,
+  { claims, kube }: BackupReads,
   backup: EtcdBackup,
   jobs: Jobs,
   signal: AbortSignal,
 ): Promise<Observed<PersistentVolumeClaim>> {
   const { metadata, spec } = backup;
   const { volume } = spec.destination;
-  if (volume === undefined || !mayNeedJob(backup, jobs)) return absent;
-  return await kube.find(
-    PERSISTENT_VOLUME_CLAIMS,
-    { namespace: metadata.namespace, name: volume.claimName },
-    { signal },
-  );
+  if (volume === undefined) return absent;
+  const ref = { namespace: metadata.namespace, name: volume.claimName };
+  if (mayNeedJob(backup, jobs)) return await kube.find(PERSISTENT_VOLUME_CLAIMS, ref, { signal });
+  const cached = claims.get(ref);
+  return cached === undefined ? absent : present(cached);
 }
 
 function mayNeedJob(backup: EtcdBackup, { taking, removing, verifying, running, isToCheck }: Jobs): boolean {

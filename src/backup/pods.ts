@@ -1,13 +1,15 @@
 import { AGENT, hasEnded, stateOf, statusesOf } from "#agent-job/job-state.ts";
-import { deletionJobName } from "#api/names.ts";
+import { checkJobName, deletionJobName, verificationJobName } from "#api/names.ts";
 import { type BackupSnapshot, ownOf } from "#backup/snapshot.ts";
 import { controllerOf, type Pod } from "#kube/kinds.ts";
 
-/** Pods that may still store something. */
+/** Pods that may still store something. Pods of checks and verifications only read. */
 export function storingPods(snapshot: BackupSnapshot): readonly Pod[] {
   const { taking, orphans } = snapshot;
+  const { uid } = snapshot.backup.metadata;
+  const reading = [checkJobName(uid), verificationJobName(uid)];
   const own = ownOf(snapshot, taking)?.pods ?? [];
-  return [...orphans, ...own].filter((pod) => !hasEnded(pod));
+  return [...orphans, ...own].filter((pod) => !hasEnded(pod) && !reading.includes(controllerOf(pod)?.name ?? ""));
 }
 
 /** Pods that may still delete something. */

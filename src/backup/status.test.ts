@@ -271,6 +271,11 @@ describe("verification status", () => {
     });
   });
 
+  test("does not show a refused step that is not of the verification", () => {
+    const plan = { next: "settled", reports: [{ rule: "check-object", because: "quota", is: "refused" }] } as never;
+    expect(statusOf(during("running"), plan).conditions).toMatchObject([{ status: "Unknown", reason: "Verifying" }]);
+  });
+
   test("is absent without spec.verification", () => {
     const quiet = verified({ spec: { verification: { mode: "None" } } });
     expect(statusOf(quiet)).toEqual({ ...quiet.backup.status, observedGeneration: 1 });

@@ -177,6 +177,9 @@ function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: 
   return withNothing(snapshot, { ...placeOf(snapshot), ...before, conditions });
 }
 
+/** Rules whose refused steps keep a verification from its end. */
+const OF_VERIFICATION = ["verify-object", "retry-verification"];
+
 /** The result of a verification is final. */
 function withVerification(
   snapshot: BackupSnapshot,
@@ -185,7 +188,7 @@ function withVerification(
 ): EtcdBackupStatus {
   const seen = verificationOf(snapshot);
   if (seen === undefined) return before;
-  const refusal = seen.status === "Unknown" ? refusalIn(plan) : undefined;
+  const refusal = seen.status === "Unknown" ? refusalIn(plan, OF_VERIFICATION) : undefined;
   const shown = refusal === undefined ? seen : verificationAfterRefusal(snapshot, refusal);
   const { status, reason, message, revision, keys }: Verification = shown;
   const now = rfc3339(snapshot.takenAtMs);

@@ -83,6 +83,7 @@ test.each<[string, BackupSnapshot, string, string | RegExp]>([
   ["is Unknown without the agent's reason when the reason is of a replay", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "Unknown AgentFailed", /left no report/],
   ["is Unknown when the pod of a failed Job is gone for a minute", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "Unknown AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
   ["is Unknown for a day while a verification cannot run, at last without a next attempt", since(DAY - 1, during("failed", { etcdutl: [137, ""] })), "Unknown AgentFailed", /Error\)$/],
+  ["is Unknown without a next attempt when that would be a day after the request", since(DAY / 2 + 2_000, during("failed", { etcdutl: [137, ""] })), "Unknown AgentFailed", /Error\)$/],
   ["is False after a day in which no verification could run", since(DAY, during("failed", { etcdutl: [137, ""] })), "False AgentFailed", "etcdutl ended with exit code 137 (Error); the object could not be verified for 24 hours"],
   ["is Unknown without a pod for a Job that is younger than a day", since(2 * DAY, during("made")), "Unknown PodPending", "the pod of Job verify-0123456789-uid-of-backup is not created yet"],
   ["is False after a day without a pod", later(since(DAY, during("made")), DAY), "False PodPending", /not created yet; the object could not be verified for 24 hours/],

@@ -115,7 +115,9 @@ function answerOf(status: number, text: string): Answer {
   const { message = text, errors = [] } = body.error ?? {};
   const listed = errors.map(({ reason = "" }) => REASONS[reason]).find((reason) => reason !== undefined);
   const absent = /bucket does not exist/i.test(message) ? "NoSuchBucket" : "NoSuchObject";
-  const reason = listed ?? (status === 404 ? absent : reasonOfStatus(status));
+  // The page of a proxy says nothing about the object.
+  const isPage = text.trimStart().startsWith("<");
+  const reason = listed ?? (status === 404 && !isPage ? absent : reasonOfStatus(status));
   return { reason, text: `HTTP ${status}: ${message}` };
 }
 

@@ -82,6 +82,16 @@ test.each([404, 410])(
   },
 );
 
+test("Google Cloud Storage: the page of a proxy with 404 proves nothing about object and bucket", async () => {
+  const proxy = await startAnsweringProxy(server.port);
+  const store = await openPlace(await placeAt(proxy.port), BRISK);
+  const page = { status: 404, headers: { "content-type": "text/html" }, body: "<html>no such route</html>" };
+  proxy.instead = () => page;
+  expect(await refused(store.head("a", { signal: never }))).toBe("Other");
+  await store.close();
+  await proxy.stop();
+});
+
 test("Google Cloud Storage: a session that is unknown after a lost answer is no failure if the object is there", async () => {
   const proxy = await startAnsweringProxy(server.port);
   const store = await openPlace(await placeAt(proxy.port), BRISK);

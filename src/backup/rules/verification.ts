@@ -73,8 +73,9 @@ export const awaitVerification: BackupRule = {
       return wait(`${provesDefect(reason) ? WRONG : UNKNOWN}: ${reason}: ${message}`, RESULT_RECHECK_MS, {
         warn: true,
       });
-    const untilMs = Math.min(nextAttemptMs(snapshot) ?? 0, verifiedUntilMs(snapshot));
-    return wait(message, Math.max(AWAIT_VERIFICATION_RECHECK_MS, untilMs - snapshot.takenAtMs), {
+    const nextMs = nextAttemptMs(snapshot);
+    const dueMs = nextMs === undefined ? snapshot.takenAtMs : Math.min(nextMs, verifiedUntilMs(snapshot));
+    return wait(message, Math.max(AWAIT_VERIFICATION_RECHECK_MS, dueMs - snapshot.takenAtMs), {
       warn: reason !== "Verifying" && reason !== "PodPending",
     });
   },
