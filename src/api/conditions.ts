@@ -159,7 +159,7 @@ export const PEER_REASONS = {
 /** Every condition of an EtcdBackup, with the question that it answers. */
 export const BACKUP_CONDITION_TYPES = {
   Ready:
-    "Is the object stored, has no verification found it wrong, and did the latest check find it? With spec.archive: are changes stored as they happen?",
+    "Is the object stored, and has neither a verification nor the latest daily check found it wrong or missing? With spec.archive: are changes stored as they happen?",
   Complete: "Was the object stored, whole, with its manifest?",
   Failed: "Has the backup ended without an object?",
   Stalled:

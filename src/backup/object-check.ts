@@ -30,7 +30,7 @@ export interface CheckOutcome extends Lack {
 const DAY_MS = 24 * 3_600_000;
 /**
  * How long a check may take with all its attempts, in milliseconds. If smaller, a store that is away for some minutes
- * costs the check of the day. If larger, a pod that cannot start delays other backups for longer.
+ * costs the daily check. If larger, a pod that cannot start delays other backups for longer.
  */
 export const CHECK_WITHIN_MS = 30 * 60_000;
 
@@ -38,7 +38,7 @@ export const CHECK_WITHIN_MS = 30 * 60_000;
 const GONE = ["NoSuchObject", "SnapshotCorrupt", "NoSuchBucket"] as const satisfies readonly BackupReason[];
 
 /**
- * Whether the check of the day must still be made. Each schedule has its own time of the day, so that checks are spread
+ * Whether the daily check must still be made. Each schedule has its own time of the day, so that checks are spread
  * over the day. All backups of a schedule share that time, so that frequent backups cause no more checks.
  */
 export function isCheckDue(snapshot: Pick<BackupSnapshot, "backup" | "takenAtMs" | "isNewest">): boolean {

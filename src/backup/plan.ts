@@ -33,7 +33,7 @@ export const BACKUP_RULES: readonly BackupRule[] = [
   verifyObject, // Before `awaitVerification`, which waits for the Job that this rule creates.
   checkObject, // Before `awaitVerification`, which may wait for a day.
   recordCheck, // Before the Job is deleted.
-  clearCheck, // Before `awaitVerification`, too.
+  clearCheck, // Before `awaitVerification`: the Job must not stay for a day.
   awaitVerification, // Before `ended`: the status still gets the result of the verification.
   clearJobs, // Before `ended`, which leaves the backup alone.
   ended, // Before everything that starts work.

@@ -11,7 +11,7 @@ import { controllerOf, type Job } from "#kube/kinds.ts";
 //   backups only for a minute. An agent without progress ends by itself after five minutes.
 // Which do not?
 //   Archives, which run for years. Verifications and deletions: they wait for nothing.
-// And the daily checks whether an object is still stored?
+// Do daily checks count?
 //   They count and wait like backups, since a start of the operator may make many of them due.
 
 /** Number of running backups, and how many of them there may be. */

@@ -60,8 +60,8 @@ const ofUnknownRelease = verified({ status: { object: undefined } as never });
 test.each<[string, BackupSnapshot, string, string | RegExp]>([
   ["is Unknown before the verification Job exists", given, "Unknown Verifying", "its Job is created next"],
   ["is Unknown while the pod runs", during("running"), "Unknown Verifying", "the object is fetched and restored to a throw-away etcd"],
-  ["is Unknown when etcd is killed for its memory and started again", withEndedEtcd("OOMKilled", 137), "Unknown Verifying", /^etcd, restored from the object, ended in pod \S+ with exit code 137 \(OOMKilled\), and is started again; set more memory in spec.podTemplate.spec.etcdResources of the next backup$/],
-  ["is Unknown when etcd crashes and is started again", withEndedEtcd("Error", 2), "Unknown Verifying", /with exit code 2 \(Error\), and is started again$/],
+  ["is Unknown when etcd is killed for its memory and started again", withEndedEtcd("OOMKilled", 137), "Unknown Verifying", /^the restored etcd in pod \S+ ended with exit code 137 \(OOMKilled\), and the kubelet restarts it; set more memory in spec.podTemplate.spec.etcdResources of the next backup$/],
+  ["is Unknown when etcd crashes and is started again", withEndedEtcd("Error", 2), "Unknown Verifying", /with exit code 2 \(Error\), and the kubelet restarts it$/],
   ["is Unknown while the pod is created", during("made"), "Unknown PodPending", "the pod of Job verify-0123456789-uid-of-backup is not created yet"],
   ["is Unknown while the pod starts", during("starting"), "Unknown PodPending", /container verify waits: ContainerCreating/],
   ["is True when the restored data equals the object", during("succeeded"), "True Verified", "7 keys"],

@@ -141,7 +141,7 @@ function whyEtcdEnded(verifying: Attempted): string | undefined {
   if (pod === undefined || last === undefined) return undefined;
   const remedy =
     last.reason === "OOMKilled" ? "; set more memory in spec.podTemplate.spec.etcdResources of the next backup" : "";
-  return `etcd, restored from the object, ended in pod ${pod.metadata.name} with exit code ${last.exitCode} (${last.reason}), and is started again${remedy}`;
+  return `the restored etcd in pod ${pod.metadata.name} ended with exit code ${last.exitCode} (${last.reason}), and the kubelet restarts it${remedy}`;
 }
 
 /**

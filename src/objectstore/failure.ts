@@ -11,7 +11,7 @@ export interface Answer {
   readonly mayPass?: boolean;
 }
 
-/** Throws an answer. Its text may contain tokens: only the message of the translated StoreError may be shown. */
+/** An Answer as an Error. Its text may contain tokens: only the message of the translated StoreError may be shown. */
 export class AnswerError extends Error {
   override readonly name: string = "AnswerError";
   readonly answer: Answer;
@@ -88,13 +88,15 @@ export function reasonOfStatus(status: number | undefined): StoreReason {
 
 /** Limit in characters for a text shown to users: stores answer with whole pages. */
 const LONGEST_TEXT = 500;
-/** How many characters of an answer are searched for secrets. The search takes time with the square of them: 0.1 s. */
+/**
+ * Characters of an answer that are searched for secrets. The time grows with the square of them: 0.1 s at this limit.
+ */
 const MOST_SEARCHED = 16 * 1024;
 
 /**
  * Translates errors of a store's library, and of an identity, into StoreErrors.
  * @param secrets values to redact from messages
- * @param answerOf meaning of the library's own errors; undefined for unknown ones. AnswerErrors have theirs
+ * @param answerOf meaning of the library's own errors; undefined for unknown ones. It is not called for an AnswerError
  */
 export function translator(
   secrets: readonly string[],

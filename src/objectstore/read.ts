@@ -53,7 +53,7 @@ export async function* read(
       if (at + opened.bytes !== end)
         throw new StoreError(
           "Unreachable",
-          `${what}: the store sent ${opened.bytes} bytes instead of the last ${end - at}`,
+          `${what}: the store ignored the range: it sent ${opened.bytes} bytes, not the last ${end - at}`,
         );
       for await (const chunk of eachInTime(what, opened.body, requests, signal)) {
         at += chunk.length;

@@ -95,7 +95,10 @@ export const COMMANDS: readonly Command[] = [
     name: "check",
     what: "whether disks and network are fast enough for etcd",
     arguments: [cluster],
-    flags: [{ name: "for", takes: "text", value: "TIME", what: "how long, such as 1m; default: 10s" }, output],
+    flags: [
+      { name: "for", takes: "text", value: "TIME", what: "how long to measure, such as 1m; default: 10s; at most 1h" },
+      output,
+    ],
     rights: ["get etcdclusters, list pods, get pods/proxy"],
   },
   {

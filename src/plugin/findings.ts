@@ -94,7 +94,13 @@ function servingFinding({ cluster, members }: Checked): readonly Finding[] {
   const name = nameOf(cluster);
   const state = stateOf(cluster);
   if (state === "not serving")
-    return [{ kind: "not-serving", state: "not serving", text: `${name} does not serve: kubectl etcd why ${name}.` }];
+    return [
+      {
+        kind: "not-serving",
+        state: "not serving",
+        text: `${name} does not serve. For the reason, run: kubectl etcd why ${name}`,
+      },
+    ];
   if (members.length > 0 || state === "asleep") return [];
   return [{ kind: "unread", state: "cannot tell", text: `The status of EtcdCluster ${name} names no member.` }];
 }
@@ -172,8 +178,8 @@ function unreadFindings({ cluster, members, left }: Checked): readonly Finding[]
   const unread = members.flatMap(({ name, found }) => ("unread" in found ? [{ name, ...found.unread }] : []));
   const lines = [...Map.groupBy(unread, ({ why }) => why)].map(([why, same]) => {
     const advice = same.some(({ isRightMissing }) => isRightMissing)
-      ? `Kubernetes' ClusterRoles edit and admin contain it. Those of the operator do not: it reaches every port of every pod. Ask for it in namespace ${namespaceOf(cluster)}.`
-      : "Does its pod run, and may the API server reach port 2381 of it?";
+      ? `Ask for this right in namespace ${namespaceOf(cluster)}: Kubernetes' ClusterRoles edit and admin have it. It opens every port of every pod, so no ClusterRole of the operator has it.`
+      : "Check that the pods run, and that the API server may reach their port 2381.";
     return `No metrics of ${named(same.map(({ name }) => name))}: ${why}. ${advice}`;
   });
   const more = left === 0 ? [] : [`${left} more members are not read.`];
@@ -197,7 +203,7 @@ function fewFindings(checked: Checked): readonly Finding[] {
   const texts = [
     few.length === 0
       ? ""
-      : `Too few writes since the start of the member: ${named(few)}; a p99 needs ${ENOUGH_WRITES}. Use the cluster and check again.`,
+      : `Fewer than ${ENOUGH_WRITES} writes since the start of the member: ${named(few)}. Write to the cluster, and check again.`,
     unknown.length === 0
       ? ""
       : `No round trip is measured yet from ${named(unknown)}. etcd measures it every 30 s: check again later.`,
@@ -210,7 +216,7 @@ function measured({ members }: Checked): readonly { readonly name: string; reado
   return members.flatMap(({ name, found }) => ("speed" in found ? [{ name, speed: found.speed }] : []));
 }
 
-/** `my-etcd-0 (23 ms), my-etcd-2 (31 ms); below 10 ms is needed`, the slowest first; "" when none is too slow. */
+/** `my-etcd-2 (31 ms), my-etcd-0 (23 ms); it must be below 10 ms`, the slowest first; "" when none is too slow. */
 function slowText(measures: readonly Measure[], boundMs: number): string {
   const slow = measures
     .flatMap(({ where, latency }) => (isExceeded(latency, boundMs) ? [{ where, latency }] : []))

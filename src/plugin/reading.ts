@@ -15,8 +15,8 @@ const COUNTERS = {
 const NAMES: ReadonlySet<string> = new Set([SYNC, COMMIT, ROUND_TRIP, MEMBER_ID, START, ...Object.values(COUNTERS)]);
 
 /**
- * Least number of observations of a disk for a p99. Fewer: one slow write of a member's start decides. More: a member
- * commits ten times a second at most, so that the default window would never have enough.
+ * Least number of observations of a disk for a p99. Fewer: one slow write of a member's start decides. Above 100 the
+ * default window never has enough: a member commits at most ten times a second.
  */
 export const ENOUGH_WRITES = 50;
 /** Least number of round trips: etcd measures one or two in 30 s, and each is a moving average of many. */

@@ -98,7 +98,7 @@ export const RULE_TEXTS: Readonly<Record<string, string>> = {
   "backup-completed": "The object is stored, and the status describes it.",
   "await-verification": "Waits for the verification, and shows what prevents it, or its result.",
   "clear-check": "Deletes the Job of a check when its result is in the status, so that the next day can have a Job of that name.",
-  "record-check": "Waits until the status has the result of the check. An event warns when the object is gone or was not checked.",
+  "record-check": "Waits until the status has the result of the check. An event warns when the object is gone or the check could not be made.",
   "check-object": "Creates the Job that checks whether the object is still stored, once a day for the two newest backups of a schedule. It takes one of the places of --running-backups.",
   "verify-object": "Creates the Job that verifies a stored object when `spec.verification.mode` is Restore: it restores the object to a throw-away etcd and compares its data.",
   "retry-verification": "Replaces the failed Job of a verification that proved nothing, after a pause that grows.",

@@ -81,7 +81,7 @@ export function beginningOf({ metadata, spec, status }: EtcdCluster): string | u
   return isOver ? undefined : spec.bootstrap?.fromBackup?.source.backupName;
 }
 
-/** Whether its object is stored, is not being deleted, passed any verification, and is not known to be gone. */
+/** Whether its object is stored, is not being deleted, and is not known to be wrong or gone. */
 export function isGood(backup: EtcdBackup): boolean {
   return backup.status?.phase === "Completed" && !isDeleting(backup) && !isSpoilt(backup);
 }

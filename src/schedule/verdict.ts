@@ -74,7 +74,7 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
   }
   const missing = missingOf(latest);
   if (missing !== undefined) {
-    const message = `the object of EtcdBackup ${name} is gone: ${missing.reason}: ${missing.message}`;
+    const message = `EtcdBackup ${name} cannot be restored (${missing.reason}): ${missing.message}`;
     return { isTrue: false, reason: "ObjectMissing", message };
   }
   const defect = defectOf(latest);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   // Of the lifetime of 33 days, 3 are left. Renewal is overdue, so there is a Warning event. TLSReady stays True until
   // a day is left.
   const times = { fromMs: nowMs - 30 * 86_400_000, untilMs: nowMs + 3 * 86_400_000 };
-  const root = await newAuthority("somebody else", times);
+  const root = await newAuthority("other CA", times);
   const between = await intermediate(root, times);
   const host = peerHost(namespace.name, "my-etcd", "my-etcd-0");
   const names = [host, `my-etcd-client.${namespace.name}.svc`, "localhost"];

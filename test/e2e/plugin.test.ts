@@ -98,7 +98,7 @@ test.concurrent("status, logs, shell, plan, restart and report of a healthy clus
     expect(listed).toContain(`report/logs/${pod.slice("pod/".length)}/etcd.log`);
 });
 
-/** Whether the disks of this machine are fast enough is open. That each member and each peer is measured is not. */
+/** Each member and each peer must be measured. The disks of this machine may be slow. */
 async function checkDisks(namespace: string): Promise<void> {
   const load = plugin(namespace, "shell", "my-etcd", "--", "check", "perf", "--load=s");
   const { out, err } = await plugin(namespace, "check", "my-etcd", "--for", "45s", "-o", "json");

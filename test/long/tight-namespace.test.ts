@@ -45,6 +45,6 @@ test("a verification that is killed for its memory calls no backup wrong", async
     const verified = status?.conditions?.find(({ type }) => type === "Verified");
     expect(status?.phase).toBe("Completed");
     expect(verified?.status).toBe("Unknown");
-    expect(verified?.message).toContain("(OOMKilled), and is started again; set more memory");
+    expect(verified?.message).toContain("(OOMKilled), and the kubelet restarts it; set more memory");
   });
 });

@@ -113,7 +113,7 @@ export const BACKUP_REMEDIES: Readonly<Record<BackupReason, Care>> = {
   ),
   ObjectFound: "well",
   NoSuchObject: remedy(
-    "The verification or the check of the day has failed: the schedule does not count the backup as good.",
+    "The verification or the daily check has failed: the schedule does not count the backup as good.",
     `Find what deleted the object, such as a lifecycle rule; ${ANEW}.`,
   ),
   AuthEnabled: remedy(
@@ -143,7 +143,7 @@ export const SCHEDULE_REMEDIES: Readonly<Record<ScheduleReason, Care>> = {
     "when-something-fails.md#etcdbackup",
   ),
   ObjectMissing: remedy(
-    "The next run makes another backup. A check of a later day may find the object again.",
+    "The next run makes another backup. A later daily check may find the object again.",
     "Find what deleted the object, such as a lifecycle rule. Copy the object and its manifest back, or create an EtcdBackup.",
   ),
   BackupOverdue: remedy(

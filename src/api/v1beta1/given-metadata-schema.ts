@@ -5,11 +5,11 @@ import { annotationsUpTo, labelsSchema } from "#api/common-schema.ts";
 //   The API server refuses an invalid one with the whole object. Then no certificate in a Secret could be renewed.
 
 /**
- * Number of labels, and of annotations. All annotations then have at most 72 KiB. Kubernetes permits 256 KiB; the rest
- * is left for those that people add.
+ * Number of labels, and of annotations. All annotations then have at most 72 KiB of ASCII. Kubernetes permits 256 KiB;
+ * the rest is left for those that people add.
  */
 const MAX_KEYS = 32;
-/** Length of a value in characters, more than a list of namespaces for a tool that copies Secrets has. */
+/** Length of a value in characters: enough for a list of namespaces. */
 const MAX_ANNOTATION_LENGTH = 2_048;
 /** Length of a key in characters. Kubernetes permits 64 more, which no known key needs. */
 const MAX_KEY_LENGTH = 253;
@@ -17,14 +17,15 @@ const MAX_KEY_LENGTH = 253;
 const DOMAIN_PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const KEY = `^(${DOMAIN_PART}([.]${DOMAIN_PART})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`;
 const IS_INVALID_KEY = `key.size() > ${MAX_KEY_LENGTH} || !key.matches('${KEY}')`;
-const A_KEY = "it must be up to 63 letters, digits and - _ . that may follow a domain and a slash";
+const A_KEY =
+  "it must be up to 63 letters, digits and - _ . with a letter or digit at both ends, or a domain, a slash and such a name; 253 characters in all";
 const IS_INVALID_VALUE = "!self[key].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$')";
 const A_VALUE = "it must be up to 63 letters, digits and - _ . that begin and end with a letter or digit";
 
 function refusing(isInvalid: string, what: "key" | "value", which: string) {
   return {
     rule: `self.all(key, !(${isInvalid}))`,
-    messageExpression: `'the ${what} of ' + self.filter(key, ${isInvalid})[0] + ' is invalid: ${which}'`,
+    messageExpression: `'the ${what} ${what === "key" ? "" : "of "}' + self.filter(key, ${isInvalid})[0] + ' is invalid: ${which}'`,
     message: `a ${what} is invalid: ${which}`,
   };
 }
@@ -53,6 +54,6 @@ export function givenMetadataSchema(kind: "Secret" | "ConfigMap", which: string)
         .optional(),
     })
     .describe(
-      `Metadata of the ${kind} ${which}. What is removed here is removed there. What other clients add there stays.`,
+      `Metadata of the ${kind} ${which}. Entries that are removed here are removed from the ${kind}; entries of other clients stay.`,
     );
 }

@@ -33,7 +33,7 @@ export const scheduleSpecSchema = z
     startWindow: durationSchema("1m", "24h")
       .optional()
       .describe(
-        "Spreads the starts of many schedules over this duration, such as 30m, after the times of `schedule`. Each schedule has a fixed place in it, derived from metadata.uid, and never waits beyond the next time of `schedule`. All due times in the status are those later times, and startingDeadlineSeconds counts from them. Without it backups start exactly on time.",
+        "Spreads the starts of many schedules over this duration, such as 30m, after the times of `schedule`. Each schedule waits for a fixed part of it, derived from metadata.uid, and at most until the next time of `schedule`. The status has the delayed times, and startingDeadlineSeconds counts from them. Without it backups start exactly on time.",
       ),
     suspend: z
       .boolean()

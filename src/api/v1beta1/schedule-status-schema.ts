@@ -46,7 +46,7 @@ export const scheduleStatusSchema = z
         timeZone: z.string(),
         startWindow: z.string().optional(),
         since: time.describe(
-          "Backups that were due before this time are not made later. It moves when one of these is edited, or the schedule is resumed.",
+          "Backups that were due before this time are not made later. It moves when schedule, timeZone or startWindow is edited, or the schedule is resumed.",
         ),
       })
       .optional()

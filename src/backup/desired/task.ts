@@ -63,7 +63,7 @@ export function deleteTask(snapshot: BackupSnapshot, target: Target): DeleteTask
   return { kind: "delete", ...placeOf(snapshot, target) };
 }
 
-/** Without the report of the backup only its uid is known. */
+/** The task of the daily check. It expects the sha256 when the status has one. */
 export function checkTask({ backup }: BackupSnapshot, { location, key, credentials }: Target): CheckTask {
   const sha256 = backup.status?.object?.sha256;
   return {

@@ -61,8 +61,8 @@ export const clearJobs: BackupRule = {
 /** Recheck interval while the Job of a check exists, in milliseconds; Jobs have events of their own. */
 const CHECK_RECHECK_MS = 10_000;
 /**
- * Recheck interval while a check waits for a place, in milliseconds. If smaller than that of backups that wait, checks
- * would take their places.
+ * Recheck interval while a check waits for a place, in milliseconds. Longer than that of backups that wait, so
+ * that these get a free place first.
  */
 const DUE_RECHECK_MS = 60_000;
 

@@ -19,14 +19,14 @@ export const checkObject: BackupRule = {
     if (agentImage === undefined || typeof target === "string") return undefined;
     if (running !== undefined && isFull(running)) return undefined;
     const job = checkJob(snapshot, target, agentImage);
-    return step(`the check of the day: is ${target.url} still stored?`, { do: "createCheckJob", job });
+    return step(`the daily check looks whether ${target.url} is still stored`, { do: "createCheckJob", job });
   },
 };
 
 /** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
 const RECORDED_RECHECK_MS = 2_000;
 
-/** Waits until the status has the result of the check. An event warns when the object is gone or was not checked. */
+/** Waits until the status has the result of the check. An event warns when the object is gone or the check could not be made. */
 export const recordCheck: BackupRule = {
   name: "record-check",
   decide(snapshot) {
@@ -34,8 +34,8 @@ export const recordCheck: BackupRule = {
     if (outcome === undefined) return undefined;
     const { status, reason, message } = outcome;
     if (status === "True") return wait(message, RECORDED_RECHECK_MS);
-    const what = status === "False" ? "the object is gone" : "it could not be checked whether the object is stored";
-    return wait(`${what}: ${reason}: ${message}`, RECORDED_RECHECK_MS, { warn: true });
+    const what = status === "False" ? "the object cannot be restored" : "the daily check could not be made";
+    return wait(`${what} (${reason}): ${message}`, RECORDED_RECHECK_MS, { warn: true });
   },
 };
 

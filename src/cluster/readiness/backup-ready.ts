@@ -57,12 +57,12 @@ function conditionOf({ status }: EtcdBackupSchedule, type: string) {
  */
 export function backupStatus({ schedules, cluster }: ClusterSnapshot): Pick<EtcdClusterStatus, "backup"> {
   const { backup: before } = cluster.status ?? {};
-  const isTold = (made: MadeBackup) =>
+  const isReported = (made: MadeBackup) =>
     schedules.some((each) => dueTimeOf(each.metadata.name, made.name) !== undefined && reportsBackups(each));
-  const ofDeleted = (made: MadeBackup | undefined) => (made === undefined || isTold(made) ? undefined : made);
-  const told = schedules.map(({ status }) => status);
-  const lastSuccessful = latestOf([ofDeleted(before?.lastSuccessful), ...told.map((each) => each?.lastSuccessful)]);
-  const lastVerified = latestOf([ofDeleted(before?.lastVerified), ...told.map((each) => each?.lastVerified)]);
+  const ofDeleted = (made: MadeBackup | undefined) => (made === undefined || isReported(made) ? undefined : made);
+  const reported = schedules.map(({ status }) => status);
+  const lastSuccessful = latestOf([ofDeleted(before?.lastSuccessful), ...reported.map((each) => each?.lastSuccessful)]);
+  const lastVerified = latestOf([ofDeleted(before?.lastVerified), ...reported.map((each) => each?.lastVerified)]);
   if (lastSuccessful === undefined && lastVerified === undefined) return {};
   return {
     backup: {

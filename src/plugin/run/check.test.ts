@@ -156,7 +156,11 @@ test.each<[string, World, string]>([
     { member: () => ({ body: "x".repeat(4 * 1024 * 1024 + 1) }) },
     "the answer is longer than 4194304 bytes.",
   ],
-  ["another etcd answers", { member: (n) => metrics((n + 1) % 3, 100) }, `member ${ids[1]} answers`],
+  [
+    "another etcd answers",
+    { member: (n) => metrics((n + 1) % 3, 100) },
+    `these are metrics of member ${ids[1]}, not ${ids[0]}`,
+  ],
   ["there are no pods", { pods: [] }, "it has no pod."],
   [
     "pods are being deleted",

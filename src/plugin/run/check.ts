@@ -123,7 +123,8 @@ async function answerOf(context: Context, { id, pod }: Addressed): Promise<Answe
   try {
     const reading = readingOf(await client.raw("GET", path, options));
     if (reading.memberId === undefined) return unread("the answer is not that of an etcd");
-    if (id !== "" && reading.memberId !== id) return unread(`member ${reading.memberId.slice(0, 16)} answers`);
+    if (id !== "" && reading.memberId !== id)
+      return unread(`these are metrics of member ${reading.memberId.slice(0, 16)}, not ${id}`);
     return { reading };
   } catch (thrown) {
     const why = whyNot(thrown);

@@ -92,7 +92,7 @@ function legend(checked: Checked): readonly Line[] {
   const used = new Set(speeds.flatMap(latenciesIn).map(({ basis }) => basis));
   const texts = [
     `Times: 99 % were faster. Counts: since the start of the member; +n within the last ${within}.`,
-    used.has("start") ? `* since the start of the member: ${within} had too few; --for 1m measures longer` : "",
+    used.has("start") ? `* since the start of the member: ${within} had too few; a longer --for may have enough` : "",
     used.has("few") ? "? since the start of the member, and too few to judge" : "",
   ];
   return texts.filter((text) => text !== "").map((text): Line => [dim(text)]);
