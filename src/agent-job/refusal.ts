@@ -8,11 +8,11 @@ export interface Refusal {
   readonly triedForMs: number;
 }
 
-/** The refused step of a plan, or its notice. @param rules whose steps count; default: all */
+/** The refused step of a plan, or its notice. @param rules that count; default: all */
 export function refusalIn<Step>(plan: Plan<Step>, rules?: readonly string[]): Refusal | undefined {
   const reports = plan.reports?.filter(({ rule }) => rules === undefined || rules.includes(rule)) ?? [];
   const lack = lackingIn({ ...plan, reports });
-  if (lack === undefined || rules?.includes(lack.rule) === false) return undefined;
+  if (lack === undefined) return undefined;
   const reason = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
   return { reason, message: `${lack.rule}: ${lack.because}`, triedForMs: lack.triedForMs ?? Number.NaN };
 }

@@ -12,8 +12,8 @@ export const SIBLING_INDEX = "sibling";
  */
 const CHECKED = 2;
 /**
- * How many are checked at most while the objects of newer ones are gone. If smaller, nobody notices that the last good
- * one goes, too. If larger, a bucket that was emptied causes more Jobs each day.
+ * How many are checked at most while the objects of newer ones are gone. If smaller, the loss of the last good one is not
+ * noticed. If larger, a bucket that was emptied causes more Jobs each day.
  */
 const MOST_CHECKED = 5;
 

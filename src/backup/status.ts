@@ -177,7 +177,7 @@ function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: 
   return withNothing(snapshot, { ...placeOf(snapshot), ...before, conditions });
 }
 
-/** Rules whose refused steps keep a verification from its end. */
+/** A refused step of these rules keeps a verification from its end. */
 const OF_VERIFICATION = ["verify-object", "retry-verification"];
 
 /** The result of a verification is final. */

@@ -115,7 +115,7 @@ function answerOf(status: number, text: string): Answer {
   const { message = text, errors = [] } = body.error ?? {};
   const listed = errors.map(({ reason = "" }) => REASONS[reason]).find((reason) => reason !== undefined);
   const absent = /bucket does not exist/i.test(message) ? "NoSuchBucket" : "NoSuchObject";
-  // The page of a proxy says nothing about the object.
+  // The page of a proxy is no answer about the object.
   const isPage = text.trimStart().startsWith("<");
   const reason = listed ?? (status === 404 && !isPage ? absent : reasonOfStatus(status));
   return { reason, text: `HTTP ${status}: ${message}` };

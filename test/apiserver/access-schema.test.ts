@@ -97,7 +97,7 @@ describe("is refused with the field, the value and what is allowed:", () => {
     ["a duration with a fraction", role({ rotation: { every: "1.5h" } }), ["it is 1.5h; it must be a duration from 10m to 17520h in whole numbers, such as 1m30s"]],
     ["a rotation that is too frequent", role({ rotation: { every: "1m" } }), ["it is 1m; it must be a duration from 10m to 17520h"]],
     ["a label of the operator on the binding", role({ bindingSecret: { metadata: { labels: { "etcd.improbable.io/user-name": "b" } } } }), ["spec.bindingSecret.metadata.labels", "etcd.improbable.io/user-name is one of the labels that the operator sets"]],
-    ["an annotation with an invalid key on the binding", role({ bindingSecret: { metadata: { annotations: { "a b": "" } } } }), ["spec.bindingSecret.metadata.annotations", "the key of a b is invalid"]],
+    ["an annotation with an invalid key on the binding", role({ bindingSecret: { metadata: { annotations: { "a b": "" } } } }), ["spec.bindingSecret.metadata.annotations", "the key a b is invalid"]],
     ["a name that is too long for a certificate", role({ userName: "a".repeat(65) }), ["spec.userName"]],
   ])("user: %s", async (_, spec, says) => {
     const refusal = await made(ETCD_USERS, spec).then(() => "it was accepted", String);

@@ -212,14 +212,14 @@ const refused: (readonly [name: string, spec: object, says: readonly string[], c
     [
       ["labels", { "etcd.improbable.io/x": "a" }, "etcd.improbable.io/x is one of the labels that the operator sets"],
       ["labels", { "app.kubernetes.io/instance": "a" }, "app.kubernetes.io/instance is one of the labels"],
-      ["labels", { "two words": "a" }, "the key of two words is invalid: it must be up to 63 letters"],
-      ["labels", { ["a".repeat(64)]: "a" }, "is invalid: it must be up to 63 letters"],
-      ["labels", { [`${"a.".repeat(126)}a/b`]: "a" }, "is invalid: it must be up to 63 letters"],
+      ["labels", { "two words": "a" }, "the key two words is invalid: it must be [domain/]name"],
+      ["labels", { ["a".repeat(64)]: "a" }, "is invalid: it must be [domain/]name"],
+      ["labels", { [`${"a.".repeat(126)}a/b`]: "a" }, "is invalid: it must be [domain/]name"],
       ["labels", { team: "two words" }, "the value of team is invalid: it must be up to 63 letters"],
       ["labels", { team: "a".repeat(64) }, "Too long"],
       ["labels", Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`a${n}`, ""])), "must have at most 32 items"],
       ["annotations", { "etcd.improbable.io/x": "a" }, "etcd.improbable.io/x is one of the operator's own annotations"],
-      ["annotations", { "Example.com/a": "a" }, "the key of Example.com/a is invalid"],
+      ["annotations", { "Example.com/a": "a" }, "the key Example.com/a is invalid"],
       ["annotations", { a: "a".repeat(2_049) }, "Too long"],
     ].map(
       ([kind, map, says]) =>

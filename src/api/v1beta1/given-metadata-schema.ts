@@ -18,7 +18,7 @@ const DOMAIN_PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const KEY = `^(${DOMAIN_PART}([.]${DOMAIN_PART})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`;
 const IS_INVALID_KEY = `key.size() > ${MAX_KEY_LENGTH} || !key.matches('${KEY}')`;
 const A_KEY =
-  "it must be up to 63 letters, digits and - _ . with a letter or digit at both ends, or a domain, a slash and such a name; 253 characters in all";
+  "it must be [domain/]name of at most 253 characters; the name has up to 63 letters, digits and - _ . between letters or digits";
 const IS_INVALID_VALUE = "!self[key].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$')";
 const A_VALUE = "it must be up to 63 letters, digits and - _ . that begin and end with a letter or digit";
 
