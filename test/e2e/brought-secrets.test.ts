@@ -6,7 +6,7 @@ import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import { metricsOfOperators } from "#kit/e2e/operator-metrics.ts";
 import { UserBackups } from "#kit/e2e/user-backups.ts";
 import { secretTexts } from "#kit/e2e/user-tls.ts";
-import { intermediate } from "#kit/etcd/certified-authority.ts";
+import { intermediate, renewed } from "#kit/etcd/certified-authority.ts";
 import { dataOf } from "#kit/snapshots/certificates.ts";
 
 // A cluster with TLS certificates from Secrets that other software fills: an intermediate CA signed them, and tls.crt has
@@ -23,7 +23,8 @@ beforeAll(async () => {
   // Of the lifetime of 33 days, 3 are left. Renewal is overdue, so there is a Warning event. TLSReady stays True until
   // a day is left.
   const times = { fromMs: nowMs - 30 * 86_400_000, untilMs: nowMs + 3 * 86_400_000 };
-  const root = await newAuthority("other CA", times);
+  // The operator's own CAs permit no intermediate CA.
+  const root = await renewed(await newAuthority("other CA", times), times);
   const between = await intermediate(root, times);
   const host = peerHost(namespace.name, "my-etcd", "my-etcd-0");
   const names = [host, `my-etcd-client.${namespace.name}.svc`, "localhost"];
