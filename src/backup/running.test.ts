@@ -47,10 +47,13 @@ describe("a backup", () => {
 
 test("a namespace counts for at most two thirds of all places, whatever Jobs it has", () => {
   const theirs = Array<string>(30).fill("theirs");
-  expect(countRunning([...theirs, "ours"], "ours", 20)).toEqual({ all: 14, inNamespace: 1, most: 20 });
-  expect(countRunning(theirs, "theirs", 20)).toEqual({ all: 13, inNamespace: 30, most: 20 });
+  expect(countRunning([...theirs, "ours"], "ours", 20)).toEqual({ all: 15, inNamespace: 1, most: 20 });
+  expect(countRunning(theirs, "theirs", 20)).toEqual({ all: 14, inNamespace: 30, most: 20 });
   expect(isFull(countRunning(theirs, "theirs", 20))).toBe(true);
   expect(countRunning(theirs, "ours", 1)).toEqual({ all: 1, inNamespace: 0, most: 1 });
+  // As many as a namespace gets alone, so that it gets no further place.
+  expect(isFull(countRunning(["theirs", "theirs"], "theirs", 4))).toBe(false);
+  expect(isFull(countRunning(["theirs", "theirs", "theirs"], "theirs", 4))).toBe(true);
   expect(countRunning([], "ours", 20)).toEqual({ all: 0, inNamespace: 0, most: 20 });
 });
 

@@ -27,7 +27,7 @@ export interface Running {
 export function countRunning(namespaces: readonly string[], namespace: string, most: number): Running {
   const counts = Map.groupBy(namespaces, (each) => each)
     .values()
-    .map(({ length }) => Math.min(length, Math.max(1, Math.floor((2 * most) / 3))));
+    .map(({ length }) => Math.min(length, Math.ceil((2 * most) / 3)));
   const all = counts.reduce((sum, each) => sum + each, 0);
   return { all, inNamespace: namespaces.filter((each) => each === namespace).length, most };
 }
