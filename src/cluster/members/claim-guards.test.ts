@@ -313,6 +313,14 @@ promised(guards, {
       is: "allowed",
     },
     {
+      name: "a started member with a terminating claim may not restart, although the cache shows no volume of the claim",
+      given: begin(cluster({ down: ["my-etcd-1"] }))
+        .apply(withUnboundClaim, "my-etcd-0")
+        .apply(withDyingClaims, "my-etcd-0").snapshot,
+      step: restarting(settled, "my-etcd-0"),
+      is: "forbidden",
+    },
+    {
       name: "an initial member with a terminating claim may restart when the claim has no volume",
       given: begin(unstarted).apply(withUnboundClaim, "my-etcd-0").apply(withDyingClaims, "my-etcd-0").snapshot,
       step: restarting(unstarted, "my-etcd-0"),
