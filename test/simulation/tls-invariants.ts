@@ -208,17 +208,27 @@ function isLate(world: World, { tls }: Memory, { podUid }: Process): boolean {
   return mounted.some((secret) => tls.outdatedForMs(world, secret) > REREAD_WITHIN_MS);
 }
 
+/** Whether the member presents a peer certificate that has expired: only a renewal that came too late leaves one. */
+function hasExpired({ speeches: { peer } }: Process, nowMs: number): boolean {
+  const pair = peer.pair();
+  return pair !== undefined && pair.untilMs <= nowMs;
+}
+
 export const noRemovalOverTrust: Invariant = {
   name: "no removal over trust",
   promise:
-    "No running member is given up because a person overwrote a Secret, unless its kubelet updates Secrets late.",
+    "No running member is given up because a person overwrote a Secret, unless its kubelet updates Secrets late. A certificate that expired while no operator ran does not count.",
   breaks(event, world, memory) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
     const removal = event.after?.metadata.annotations?.[REMOVAL_ANNOTATION];
     if (removal !== "replacement" || event.before?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined)
       return undefined;
     const all = [...world.etcd.processes.values()].filter(
-      (process) => !process.isHidden && !process.isCutOff && !isLate(world, memory, process),
+      (process) =>
+        !process.isHidden &&
+        !process.isCutOff &&
+        !isLate(world, memory, process) &&
+        !hasExpired(process, world.time.nowMs),
     );
     const given = all.find(({ data }) => hexOf(data.memberId) === (event.after as EtcdPeer).spec.memberID);
     const doubting = all.find(
