@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { countRunning, isFull, isRunning, OPEN, openIndexOf } from "#backup/running.ts";
+import { awaitsTurn } from "#backup/snapshot.ts";
 import { attempt, backup, check, removal, stored, verification, verified } from "#kit/snapshots/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
@@ -43,6 +44,10 @@ describe("a backup", () => {
     const { creationTimestamp: _, ...metadata } = job.metadata;
     expect(isRunning({ ...ready, metadata } as Job, snapshot.backup, snapshot.takenAtMs)).toBe(false);
   });
+});
+
+test("an archive waits for no place", () => {
+  expect([snapshot, backup({ spec: { archive: {} } })].map(awaitsTurn)).toEqual([true, false]);
 });
 
 test("a namespace counts for at most two thirds of all places, whatever Jobs it has", () => {

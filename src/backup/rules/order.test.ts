@@ -46,6 +46,12 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
     given: backup({ ...going, stage: "starting", status: { ...MADE, nothingStored: true } }),
   },
   {
+    first: "verify-object",
+    second: "check-object",
+    so: "a verification, which also finds a lost object, does not wait for the daily check",
+    given: { ...stored({ spec: { verification: { mode: "Restore" } } }), verifying: undefined },
+  },
+  {
     first: "stop-deletion",
     second: "release-backup",
     so: "a kept object is not deleted after its EtcdBackup is gone",
