@@ -57,7 +57,7 @@ async function mustBeFollowed(world: World): Promise<void> {
   const { status } = await world.get();
   expect(status).not.toHaveProperty("update");
   const authority = await secretOf(world, clientAuthorityName(NAME));
-  expect(authority.metadata.annotations).toMatchObject({ [ROTATED_FOR_ANNOTATION]: "client" });
+  expect(authority.metadata.annotations).toMatchObject({ [ROTATED_FOR_ANNOTATION]: "1" });
   const trust = textIn(authority, TRUST_FILE);
   expect(certificatesIn(trust)).toHaveLength(1);
   const peer = await world.json<{ spec: { tls?: { client?: { trust: string } } } }>("get", "etcdpeer", `${NAME}-0`);
